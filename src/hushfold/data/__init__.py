@@ -1,0 +1,1 @@
+"""From files and frames to bounded rows: readers, the handle users hold, simulation."""

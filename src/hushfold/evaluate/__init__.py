@@ -1,0 +1,1 @@
+"""Protocols and metrics: the operator's tools, exact and therefore NOT PRIVATE."""

@@ -1,0 +1,1 @@
+"""Public maths: nothing in here ever sees private data."""

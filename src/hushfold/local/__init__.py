@@ -1,0 +1,1 @@
+"""What one user computes alone, from own rows and public state."""

@@ -1,0 +1,1 @@
+"""The door, its noise, its ledger and its accounts: the only place where a private sum becomes public."""
