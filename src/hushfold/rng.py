@@ -25,7 +25,9 @@ class PublicRandom:
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**64:
-            raise ArgumentError("seed", f"{self.seed} is outside 0 .. 2^64 - 1", "Pass a non-negative integer")
+            raise ArgumentError(
+                "seed", f"{self.seed} is outside 0 .. 2^64 - 1", "Pass a non-negative integer"
+            )
 
     def stream(self, name: str) -> np.random.Generator:
         """A generator for choices that concern no particular user (random start, public sketches)."""
@@ -35,9 +37,7 @@ class PublicRandom:
         """One uniform word per user, a function of the user's own key only."""
         return _mix(_mix(keys ^ self._word(name)) + _GOLDEN)
 
-    def per_entry(
-        self, name: str, keys: NDArray[np.uint64], items: NDArray[np.int32]
-    ) -> NDArray[np.uint64]:
+    def per_entry(self, name: str, keys: NDArray[np.uint64], items: NDArray[np.int32]) -> NDArray[np.uint64]:
         """One uniform word per (user, item); `keys` holds the user's key once per entry."""
         return _mix(self.per_user(name, keys) + _mix((items.astype(np.uint64) + np.uint64(1)) * _GOLDEN))
 

@@ -38,7 +38,7 @@ def _root(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point. Exit codes: 0 ok, 2 bad arguments or input, 3 refused resume, 4 ledger refused, 1 other."""
+    """Entry point. Exit codes: 0 ok, 2 bad arguments or input, 3 refused resume, 4 ledger refused, 1 else."""
     for verb in VERBS:
         module = importlib.import_module(f"hushfold.cli.{verb}")
         app.command(verb)(getattr(module, verb))

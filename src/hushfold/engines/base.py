@@ -10,7 +10,7 @@ from hushfold.statistics.base import Contribution, Sum
 from hushfold.types import Rows, UserResults
 
 Contribute = Callable[..., tuple[Contribution, ...]]
-"""`(rows, *public) -> contributions`: pure, own rows and public state only, one contribution per statistic."""
+"""`(rows, *public) -> contributions`: pure, own rows and public state only, one contribution a statistic."""
 
 LocalStep = Callable[..., Any]
 """`(rows, *public) -> array` with one row per user of the block."""
