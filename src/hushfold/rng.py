@@ -1,7 +1,7 @@
-"""Public randomness: named streams from one seed. Everybody may know these coins; noise never comes from here.
+"""Public randomness: named streams from one seed. Everybody may know these coins; noise is never drawn here.
 
-A choice made *for a user* is a keyed hash of that user's id (`per_user`, `per_entry`), never of a position: when
-somebody leaves, nobody else's coins may change (`docs/guarantee.md`, register 16).
+A choice made *for a user* is a keyed hash of that user's id (`per_user`, `per_entry`), never of a position:
+when somebody leaves, nobody else's coins may change (`docs/guarantee.md`, register 16).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Sealed:
 
 
 def unseal(sealed: Sealed) -> Any:
-    """Open a sealed value. For `data`, `statistics`, `engines` and `privacy` only (`make check` enforces it)."""
+    """Open a sealed value. For `data`, `statistics`, `engines`, `privacy` only (`make check` enforces it)."""
     return sealed._content  # pyright: ignore[reportPrivateUsage]
 
 
@@ -133,7 +133,7 @@ def post(function: Callable[..., T], *args: Any, **settings: Any) -> Released[T]
 
 def open_released(argument: Any) -> Any:
     """The value of a `Released`; anything else as it is."""
-    return argument.value if isinstance(argument, Released) else argument
+    return cast("Released[Any]", argument).value if isinstance(argument, Released) else argument
 
 
 @dataclass(frozen=True, slots=True)

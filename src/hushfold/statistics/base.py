@@ -2,8 +2,8 @@
 
 A *contribution* is what a block of users adds: every user's whole row clipped to the stated bound, quantised
 toward zero on a lattice whose step is `bound / 2^30`, and checked in integers. After that only integers are
-added, so any order, block size, thread count or machine gives the same sum, and one user can move it by at most
-2^30 lattice steps (L2, or L1 where the spec says so) whatever happened before.
+added, so any order, block size, thread count or machine gives the same sum, and one user can move it by at
+most 2^30 lattice steps (L2, or L1 where the spec says so) whatever happened before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Layout = Literal["dense", "svec", "triangle"]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """All that is public about a statistic. It may depend on public arguments only, never on a user's rows."""
+    """All that is public about a statistic. It may depend on public arguments only, never on rows."""
 
     shape: str
     """Which of the six: total, cross, moment, gram, dense, linear."""
@@ -52,7 +52,7 @@ class Spec:
         return -(-self.size[0] // TILE)
 
     def tile_size(self, tile: int) -> tuple[int, ...]:
-        """Array shape of one tile. A triangle's tile is the panel right of and including its diagonal block."""
+        """Array shape of one tile. A triangle's tile is the panel from its diagonal block to the right."""
         start = tile * TILE
         rows = min(TILE, self.size[0] - start)
         return (rows, self.size[1] - start) if self.layout == "triangle" else (rows, *self.size[1:])
@@ -61,8 +61,8 @@ class Spec:
 class Accumulator(Protocol):
     """The running integer sum of one statistic, private to an engine.
 
-    Small shapes add at once; `gram` and `moment` of sparse rows keep the quantised rows and sum tile by tile, so
-    that no array of the whole statistic ever exists beside the released one.
+    Small shapes add at once; `gram` and `moment` of sparse rows keep the quantised rows and sum tile by tile,
+    so that no array of the whole statistic ever exists beside the released one.
     """
 
     spec: Spec
@@ -94,7 +94,7 @@ class Contribution(Protocol):
 
 
 class Sum(Sealed):
-    """The statistics of one round, not computed yet, so that the door can reserve before anything is added up.
+    """The statistics of one round, not computed yet: the door reserves before anything is added up.
 
     `specs` is public; the content is a function that returns one accumulator per spec.
     """
