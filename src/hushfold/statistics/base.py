@@ -78,6 +78,8 @@ class Accumulator(Protocol):
     def tile(self, tile: int) -> NDArray[np.int64]:
         """The exact sum of one tile, of shape `spec.tile_size(tile)`; may be called from several threads.
 
+        A fresh array each time: the door adds noise to it in place.
+
         In a triangle's diagonal block only the upper triangle counts; what is below it is 0.
         """
         ...
