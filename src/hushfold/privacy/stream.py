@@ -1,0 +1,151 @@
+"""Where noise takes its randomness from: one key of OS entropy per release, opened once, expanded by AES-256-CTR.
+
+Every (array, tile) of a release owns a range of counter blocks that nothing else can reach, so tiles may be drawn
+in any order and from several threads, and no two of them share a block of key stream (`proofs/keys.md`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushfold.errors import NoiseError
+from hushfold.types import Sealed
+
+KEY_BYTES = 32
+PIECE = (
+    2**12
+)  # words encrypted at a time; a piece and its zeros stay in the first-level cache's neighbourhood
+_ZEROS = np.zeros(8 * PIECE, np.uint8)
+_ZEROS.setflags(write=False)
+
+
+class Words(Protocol):
+    """A run of uniform 64-bit words, read front to back."""
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        """Overwrite `words` with the next words of the run."""
+        ...
+
+
+class Source(Protocol):
+    """The words of one (array, tile), split into sub-streams that may each be read once."""
+
+    def substream(self, number: int) -> Words:
+        """Sub-stream `number`, from its first word."""
+        ...
+
+
+class Key(Sealed):
+    """32 bytes of OS entropy for one release: no repr, no pickle, no comparison, opened once, never written.
+
+    A process forked after the key was made is refused: both would draw the same noise.
+    """
+
+    __slots__ = ("_lock", "_process", "injected")
+    injected: bool
+    """Whether a test put the key in: what is drawn from it is NOT PRIVATE."""
+
+    _content: bytes | None
+
+    def __init__(self) -> None:
+        _aes()  # fails here, before anything is summed
+        super().__init__(os.urandom(KEY_BYTES))
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self.injected = False
+
+    def open(self) -> Stream:
+        """The key's one stream; a second call raises `NoiseError`."""
+        with self._lock:
+            key, self._content = self._content, None
+        if key is None:
+            raise NoiseError("this key has served its release; every release draws a fresh one")
+        return Stream(key, self._process, self.injected)
+
+
+def fixed_key_for_tests(key: bytes) -> Key:
+    """TEST ONLY: a key everybody knows. `Key.injected` and `Stream.injected` say so, and the door stamps NOT PRIVATE."""
+    if len(key) != KEY_BYTES:
+        raise NoiseError(f"a key has {KEY_BYTES} bytes")
+    fixed = Key()
+    fixed._content = key  # pyright: ignore[reportPrivateUsage]
+    fixed.injected = True
+    return fixed
+
+
+class Stream(Sealed):
+    """The key stream of one release, in disjoint ranges. Each (array, tile) is handed out once."""
+
+    __slots__ = ("_drawn", "_lock", "_process", "injected")
+    injected: bool
+    """Whether a test put the key in: what is drawn from it is NOT PRIVATE."""
+
+    def __init__(self, key: bytes, process: int, injected: bool) -> None:
+        super().__init__(key)
+        self._drawn: set[tuple[int, int]] = set()
+        self._lock = threading.Lock()
+        self._process = process
+        self.injected = injected
+
+    def tile(self, array: int, tile: int) -> Source:
+        """The words of one tile of one released array; asking for it twice raises `NoiseError`."""
+        if not (0 <= array < 2**16 and 0 <= tile < 2**32):
+            raise NoiseError(f"array {array}, tile {tile} lie outside the counter's 16 and 32 bits")
+        if os.getpid() != self._process:
+            raise NoiseError("a key crossed a fork; draw in the process that made it, or make a fresh one")
+        with self._lock:
+            if (array, tile) in self._drawn:
+                raise NoiseError(f"array {array}, tile {tile} was drawn before; noise is never replayed")
+            self._drawn.add((array, tile))
+        return _Tile(self._content, array, tile)
+
+
+class _Tile(Sealed):
+    """Counter block: array 16 bits, tile 32, sub-stream 16, block 64, most significant byte first."""
+
+    __slots__ = ("_prefix", "_read")
+
+    def __init__(self, key: bytes, array: int, tile: int) -> None:
+        super().__init__(key)
+        self._prefix = array.to_bytes(2, "big") + tile.to_bytes(4, "big")
+        self._read: set[int] = set()
+
+    def substream(self, number: int) -> Words:
+        if number in self._read:
+            raise NoiseError(f"sub-stream {number} was read before; noise is never replayed")
+        self._read.add(number)
+        return _KeyStream(self._content, self._prefix + number.to_bytes(2, "big") + bytes(8))
+
+
+class _KeyStream(Sealed):
+    """AES-256-CTR of zeros, as little-endian words."""
+
+    __slots__ = ()
+
+    def __init__(self, key: bytes, first_block: bytes) -> None:
+        cipher, algorithms, modes = _aes()
+        super().__init__(cipher(algorithms.AES(key), modes.CTR(first_block)).encryptor())
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        space = words.view(np.uint8)
+        for start in range(0, space.size, _ZEROS.size):
+            piece = space[start : start + _ZEROS.size]
+            self._content.update_into(_ZEROS[: piece.size], piece)
+        if sys.byteorder == "big":
+            words.byteswap(inplace=True)
+
+
+def _aes() -> tuple[Any, Any, Any]:
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ImportError as missing:
+        raise NoiseError(
+            "no noise without AES-256 of the `cryptography` package: pip install cryptography"
+        ) from missing
+    return Cipher, algorithms, modes
