@@ -95,6 +95,34 @@ class Contribution(Protocol):
         ...
 
 
+class Addable(Contribution, Protocol):
+    """A contribution that can add itself to an array of the whole statistic."""
+
+    def add_to(self, total: NDArray[np.int64]) -> None:
+        """Add this block's exact integers to `total`, of shape `spec.size`."""
+        ...
+
+
+class SmallAccumulator:
+    """The sum of a shape that is small enough to hold whole: every contribution adds itself at once."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self._total = np.zeros(spec.size, np.int64)
+
+    def add(self, contribution: Addable) -> None:
+        """Take in one block of users."""
+        contribution.add_to(self._total)
+
+    def merge(self, other: SmallAccumulator) -> None:
+        """Take in another sum of the same statistic."""
+        self._total += other._total
+
+    def tile(self, tile: int) -> NDArray[np.int64]:
+        """The exact sum of one tile."""
+        return self._total[tile * TILE : (tile + 1) * TILE].copy()
+
+
 class Sum(Sealed):
     """The statistics of one round, not computed yet: the door reserves before anything is added up.
 

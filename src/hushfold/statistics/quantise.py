@@ -1,8 +1,8 @@
 """Clip, quantise, check: what happens last to a user's row before the sum, once and on the whole row.
 
     x = row * min(1, bound / |row|)          in float64; a row with anything not finite is 0
-    q = trunc(x * 2^bits / bound)            toward zero, so that no norm grows
-    sum q^2 <= 2^(2 bits)                    in int64 (1-norm: sum |q| <= 2^bits)
+    q = trunc(x * lattice / bound)           toward zero, so that no norm grows
+    sum q^2 <= lattice^2                     in int64 (1-norm: sum |q| <= lattice)
 
 If rounding spoils the check, the row is multiplied by 1 - 2^-20 and truncated again; should that fail too,
 it is 0. So **the integers never exceed the bound, whatever the row held**: the guarantee rests on the
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from hushfold.errors import ArgumentError
 
 Norm = Literal["l1", "l2"]
-Bits = Literal[15, 30]
 
-ONE_FACTOR: Bits = 30  # bits of a statistic's only factor: 2^30 lattice steps make its bound
-TWO_FACTORS: Bits = 15  # bits of each of two factors: their product again has 2^30
+ONE_FACTOR = 2**30  # the bound of a statistic's only factor, in lattice steps
+TWO_FACTORS = 2**15  # of each of two factors: their product again has 2^30
+COARSEST = 2**8  # below this a row would lose more to rounding than to any noise
 
 _SHRINK = 1.0 - 2.0**-20
 
@@ -34,46 +34,46 @@ def quantise_rows(
     indptr: NDArray[np.int64],
     values: NDArray[np.floating],
     bound: float,
-    bits: Bits = ONE_FACTOR,
+    lattice: int = ONE_FACTOR,
     norm: Norm = "l2",
 ) -> NDArray[np.int32]:
-    """Integers of the ragged rows `values[indptr[i]:indptr[i + 1]]`, each of norm at most 2^bits.
+    """Integers of the ragged rows `values[indptr[i]:indptr[i + 1]]`, each of norm at most `lattice`.
 
     `indptr` is consistent, as the row guard leaves it. Rows whose norm is above `bound` are scaled onto it.
     """
-    checked_bound("bound", bound)
+    bound, lattice = checked_bound("bound", bound), _checked_lattice(lattice)
     out = np.empty(len(values), np.int32)
-    _quantise(indptr, np.ascontiguousarray(values), np.empty(0, np.int64), bound, bits, norm == "l1", out)
+    _quantise(indptr, np.ascontiguousarray(values), np.empty(0, np.int64), bound, lattice, norm == "l1", out)
     return out
 
 
 def quantise_dense(
     values: NDArray[np.floating],
     bound: float,
-    bits: Bits = ONE_FACTOR,
+    lattice: int = ONE_FACTOR,
     norm: Norm = "l2",
     weights: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int32]:
-    """Integers of the rows of an n x r array, each of norm at most 2^bits.
+    """Integers of the rows of an n x r array, each of norm at most `lattice`.
 
     `weights` (r,) says how often each coordinate counts in the norm, 1 or 2: twice for the off-diagonal
     cells of a symmetric matrix of which only the upper triangle is stored.
     """
-    checked_bound("bound", bound)
+    bound, lattice = checked_bound("bound", bound), _checked_lattice(lattice)
     users, width = values.shape
     if weights is not None and weights.shape != (width,):
         raise ArgumentError("weights", "does not have one entry per coordinate", "Pass a weight per column")
     counts = np.empty(0, np.int64) if weights is None else weights.astype(np.int64)
     indptr = np.arange(users + 1, dtype=np.int64) * width
     out = np.empty(users * width, np.int32)
-    _quantise(indptr, np.ascontiguousarray(values).reshape(-1), counts, bound, bits, norm == "l1", out)
+    _quantise(indptr, np.ascontiguousarray(values).reshape(-1), counts, bound, lattice, norm == "l1", out)
     return out.reshape(users, width)
 
 
 def quantise_reference(
     row: NDArray[np.floating],
     bound: float,
-    bits: Bits = ONE_FACTOR,
+    lattice: int = ONE_FACTOR,
     norm: Norm = "l2",
     weights: NDArray[np.int64] | None = None,
 ) -> list[int]:
@@ -90,13 +90,13 @@ def quantise_reference(
         share = value / unit
         length += count * (abs(share) if norm == "l1" else share * share)
     length = length if norm == "l1" else math.sqrt(length)
-    scale = 2.0**bits / max(1.0, length)
+    scale = lattice / max(1.0, length)
     for factor in (scale, scale * _SHRINK):
         whole = [math.trunc(value / unit * factor) for value in own]
         if norm == "l1":
-            fits = sum(count * abs(q) for q, count in zip(whole, counts, strict=True)) <= 2**bits
+            fits = sum(count * abs(q) for q, count in zip(whole, counts, strict=True)) <= lattice
         else:
-            fits = sum(count * q * q for q, count in zip(whole, counts, strict=True)) <= 4**bits
+            fits = sum(count * q * q for q, count in zip(whole, counts, strict=True)) <= lattice**2
         if fits:
             return whole
     return [0] * len(own)
@@ -111,18 +111,23 @@ def checked_bound(argument: str, bound: float) -> float:
     return float(bound)
 
 
+def _checked_lattice(lattice: int) -> int:
+    if not COARSEST <= lattice <= ONE_FACTOR:
+        raise ArgumentError("lattice", f"{lattice} is outside 2^8 .. 2^30", "Pass ONE_FACTOR or TWO_FACTORS")
+    return lattice
+
+
 @njit(nogil=True, cache=True)
 def _quantise(  # pragma: no cover
     indptr: NDArray[np.int64],
     values: NDArray[np.floating],
     weights: NDArray[np.int64],
     bound: float,
-    bits: int,
+    lattice: int,
     l1: bool,
     out: NDArray[np.int32],
 ) -> None:
     """`weights` has one entry per coordinate of a row, or none at all: then all count once."""
-    lattice = np.int64(1) << bits
     weighted = len(weights) > 0
     for user in range(len(indptr) - 1):
         start, stop = indptr[user], indptr[user + 1]
@@ -138,7 +143,7 @@ def _quantise(  # pragma: no cover
                 share = np.float64(values[entry]) / unit
                 part = abs(share) if l1 else share * share
                 length += weights[entry - start] * part if weighted else part
-        scale = np.float64(lattice) / max(1.0, length if l1 else math.sqrt(length))
+        scale = lattice / max(1.0, length if l1 else math.sqrt(length))
         fits = False
         for _ in range(2):
             if not finite or fits:
