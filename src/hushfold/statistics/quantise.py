@@ -13,6 +13,7 @@ entries, wherever in a block it stands: see `proofs/quantisation.md`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -71,7 +72,7 @@ def quantise_dense(
 
 
 def quantise_reference(
-    row: NDArray[np.floating],
+    row: Iterable[float],
     bound: float,
     lattice: int = ONE_FACTOR,
     norm: Norm = "l2",
