@@ -12,7 +12,7 @@ import typer
 from hushfold import __version__
 from hushfold.errors import HushfoldError
 
-VERBS = ("plan", "budget", "inspect")
+VERBS = ("plan", "budget", "inspect", "simulate")
 
 app = typer.Typer(
     name="hushfold",

@@ -75,7 +75,6 @@ def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 @njit(nogil=True, cache=True)
 def choose(
     indptr: NDArray[np.int64],
-    level: NDArray[np.int64],
     weights: NDArray[np.float64],
     keep: NDArray[np.float64],
     other: NDArray[np.int32],
@@ -86,24 +85,23 @@ def choose(
 ) -> NDArray[np.int32]:
     """`indptr[u+1] - indptr[u]` distinct items for each user u, increasing; drawn one by one, not put back.
 
-    Item j is drawn with weight `weights[level[u], j] / (1 + exp(-drive x_uj))`, x the taste score. Light
-    users draw from the alias table of their level and reject; heavy ones let all items race with exponential
+    Item j is drawn with weight `weights[j] / (1 + exp(-drive x_uj))`, x the taste score. Light
+    users draw from the alias table and reject; heavy ones let all items race with exponential
     clocks. The two have the same law.
     """
-    catalogue = weights.shape[1]
+    catalogue = len(weights)
     items = np.empty(indptr[-1], np.int32)
     taken = np.zeros(catalogue, np.bool_)
     for u in range(len(indptr) - 1):
         start, wanted = indptr[u], indptr[u + 1] - indptr[u]
-        mine, state = level[u], words[u]
-        found = 0
+        state, found = words[u], 0
         if wanted <= RACE_SHARE * catalogue:
             for _ in range(64 * wanted + 1024):
                 if found == wanted:
                     break
                 spot = _coin(state + _GOLDEN) * catalogue
                 cell = np.int64(spot)
-                item = cell if spot - cell < keep[mine, cell] else other[mine, cell]
+                item = cell if spot - cell < keep[cell] else other[cell]
                 state += _GOLDEN
                 if taken[item]:
                     continue
@@ -117,7 +115,7 @@ def choose(
             items[start : start + found].sort()
         if found < wanted:
             mine_items = items[start : start + wanted]
-            _race(mine_items, weights[mine], user_taste[u], item_taste, drive, state + _GOLDEN)
+            _race(mine_items, weights, user_taste[u], item_taste, drive, state + _GOLDEN)
     return items
 
 

@@ -3,7 +3,7 @@
 - activity: log-normal above a floor, capped below the catalogue
 - popularity: a power law at the top that thins out in the tail; the weights are solved so that the expected
   counts follow it although nobody watches a film twice
-- choice: distinct films by popularity and taste; the more active a user, the rarer their films
+- choice: distinct films by popularity and taste; active users run out of popular ones and reach for the rare
 - rating: user bias + film bias + low-rank taste + noise of the user's own level, rounded to the scale
 """
 
@@ -25,11 +25,10 @@ Floats = NDArray[np.float64]
 Floats32 = NDArray[np.float32]
 
 BLOCK = 8192  # users simulated together; part of what a seed means
-LEVELS = 16  # classes of activity, each with its own taste for rarity
+CLASSES = 16  # classes of activity in the solution for the popularity weights
 TASTES = 20  # rank of the taste term
-RARITY = 0.03  # how much flatter popularity is for a user one standard deviation more active
 FLOOR, SPREAD, CEILING = 20, 1.33, 0.69  # activity: least, log-normal width, most as a share of the catalogue
-HEAD, THIN = 0.014, 1.3  # popularity: flattening of the first ranks, thinning of the last
+HEAD, THIN = 0.02, 1.3  # popularity: flattening of the first ranks, thinning of the last
 USER_BIAS, USER_MOOD = 0.43, 0.25  # standard deviation; how much lower active users rate
 ITEM_BIAS, ITEM_FAME = 0.46, 0.35  # standard deviation; how much higher popular films are rated
 TASTE, DECAY = 0.6, 1.2  # standard deviation of the taste score, decay of its spectrum
@@ -93,24 +92,17 @@ class World:
         return (log - log.mean()) / max(float(log.std()), 1e-9)
 
     @cached_property
-    def level(self) -> NDArray[np.int64]:
-        """Class of activity of every user."""
-        edges = np.quantile(self.activity, np.linspace(0, 1, LEVELS + 1)[1:-1])
-        return np.searchsorted(edges, self.activity)
-
-    @cached_property
     def weights(self) -> Floats:
-        """Popularity weights, one row per class of activity."""
-        present = np.bincount(self.level, minlength=LEVELS)
-        size = np.maximum(present, 1)
-        mean = np.bincount(self.level, self.activity, LEVELS) / size
-        exponent = np.clip(1 - RARITY * np.bincount(self.level, self.zeal, LEVELS) / size, 0.3, 1.5)
-        return popularity_weights(self.counts, present, mean, exponent)
+        """Popularity weights, by which films are drawn."""
+        edges = np.quantile(self.activity, np.linspace(0, 1, CLASSES + 1)[1:-1])
+        of_class = np.searchsorted(edges, self.activity)
+        people = np.bincount(of_class, minlength=CLASSES)
+        mean = np.bincount(of_class, self.activity, CLASSES) / np.maximum(people, 1)
+        return popularity_weights(self.counts, people, mean)
 
     @cached_property
     def _alias(self) -> tuple[Floats, NDArray[np.int32]]:
-        keep, other = zip(*map(alias_table, self.weights), strict=True)
-        return np.stack(keep), np.stack(other)
+        return alias_table(self.weights)
 
     def block(self, first: int) -> Block:
         """The users `first .. first + BLOCK`; `first` is a multiple of `BLOCK`."""
@@ -125,7 +117,6 @@ class World:
         keys = np.arange(users.start, users.stop, dtype=np.uint64)
         items = choose(
             indptr,
-            self.level[users],
             self.weights,
             *self._alias,
             user_taste,
@@ -200,27 +191,22 @@ def popularity(users: int, items: int, ratings: int, head_share: float, random: 
     return random.stream("simulate: popularity").permutation(law(large))
 
 
-def popularity_weights(
-    counts: Floats, users: NDArray[np.int64], activity: Floats, exponent: Floats
-) -> Floats:
-    """Weights w_j^e of each class of users at which drawing without replacement is expected to give `counts`.
+def popularity_weights(counts: Floats, people: NDArray[np.int64], activity: Floats) -> Floats:
+    """Weights, adding up to 1, at which drawing without replacement is expected to give about `counts`.
 
-    A class of n users with d items each includes item j with probability 1 - exp(-rate w_j^e), the rate such
+    A class of n people with d items each includes item j with probability 1 - exp(-rate w_j), the rate such
     that these add up to d. The weights follow by repeated correction.
     """
     counts = np.maximum(counts, 1e-3 * counts.mean())
-    log_weights = np.log(counts / counts.sum())
+    weights = counts / counts.sum()
     rate = activity.astype(float)[:, None]
-    weights = np.ones((len(users), len(counts)))
     for _ in range(40):
-        weights = np.exp(np.outer(exponent, log_weights))
-        weights /= weights.sum(axis=1, keepdims=True)
         for _ in range(3):
             missed = np.exp(-rate * weights)
             short = activity[:, None] - (1 - missed).sum(axis=1, keepdims=True)
             slope = np.maximum((weights * missed).sum(axis=1, keepdims=True), 1e-9)
             rate = (rate + short / slope).clip(rate / 2, 1e6 * len(counts))
-        expected = users @ (1 - np.exp(-rate * weights))
-        log_weights += 0.7 * np.log(counts * (expected.sum() / counts.sum()) / expected)
-        log_weights -= log_weights.max()
-    return np.maximum(weights, 1e-12 / len(counts))
+        expected = people @ (1 - np.exp(-rate * weights))
+        weights = weights * (counts * (expected.sum() / counts.sum()) / expected) ** 0.7
+        weights = np.maximum(weights / weights.sum(), 1e-12 / len(counts))
+    return weights

@@ -20,7 +20,7 @@ from hushfold.rng import PublicRandom
 Kind = Literal["film", "low-rank"]
 Triplets = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
 
-HEAD_SHARE = 0.885  # of the ratings, on the most popular fifth of the items
+HEAD_SHARE = 0.878  # of the ratings, on the most popular fifth of the items
 LIKES, WATCHES = 2.5, 1.0  # how strongly taste decides what is chosen: implicit feedback, rated films
 OUTLIER = 10.0  # size of a gross error in a low-rank matrix, in standard deviations
 
@@ -92,9 +92,9 @@ def simulate_ratings(
 
     `film` draws exactly that many rows, popular items, active users and taste as in films (`data/film.py`);
     `implicit` makes every rating 1 and lets taste decide more about what is chosen. `low-rank` is the
-    synthetic matrix of the papers: random orthonormal factors of `rank`, unit standard deviation, every entry observed with
-    probability `ratings / (users * items)`. A share `outliers` of the rows becomes gross errors: the far end
-    of the scale, or `OUTLIER` standard deviations off.
+    synthetic matrix of the papers: random orthonormal factors of `rank`, unit standard deviation, every entry
+    observed with probability `ratings / (users * items)`. A share `outliers` of the rows becomes gross
+    errors: the far end of the scale, or `OUTLIER` standard deviations off.
     """
     _check(users, items, ratings, outliers)
     random = PublicRandom(seed)
