@@ -53,29 +53,33 @@ class GaussianSampler:
 
 
 def add(law: Law, source: Source, out: NDArray[np.int64]) -> None:
-    """Add draws made of `source`'s words to `out`. Attempt a reads sub-stream a, for the rejected coordinates."""
-    words = np.empty(2 * min(CHUNK, out.size), np.uint64)
-    pending = np.empty(len(words) // 2, np.int64)
-    attempt, left = 0, np.zeros(0, np.int64)
-    while attempt == 0 or left.size:
-        run, ties = source.substream(attempt), _Ties(source, attempt)
-        rejected: list[NDArray[np.int64]] = []
-        for start in range(0, left.size if attempt else out.size, CHUNK):
-            if attempt:
-                targets = left[start : start + CHUNK]
-                slots = np.arange(targets.size)
-                run.fill(words[: 2 * targets.size])
+    """Add draws made of `source`'s words to the flat `out`.
+
+    Attempt a reads sub-stream a for the coordinates still rejected, in increasing order, two words each.
+    """
+    room = min(CHUNK, out.size)
+    words, doubts, pending = np.empty(2 * room, np.uint64), np.empty(room, np.uint64), np.empty(room, np.int64)
+    waiting: NDArray[np.int64] | None = None  # at first all of `out`
+    for attempt in range(TIES):
+        run, ties, rejected = source.substream(attempt), _Ties(source, attempt), list[NDArray[np.int64]]()
+        for start in range(0, out.size if waiting is None else waiting.size, CHUNK):
+            if waiting is None:
+                targets, drawn = None, out[start : start + CHUNK]
             else:
-                chunk = out[start : start + CHUNK]
-                run.fill(words[: 2 * chunk.size])
-                slots = pending[
-                    : propose(words, law.guide, law.half, law.shift, law.bits, law.scale, chunk, pending)
-                ]
-                targets = slots + start
-            rejected.append(_settle(law, words, slots, targets, ties, out))
-        left, attempt = np.concatenate(rejected) if rejected else left[:0], attempt + 1
-        if attempt == TIES:
-            raise NoiseError("the stream of noise is not random: nothing is accepted")
+                targets = waiting[start : start + CHUNK]
+                drawn = np.zeros(targets.size, np.int64)
+            run.fill(words[: 2 * drawn.size])
+            count = propose(words, law.guide, law.half, law.shift, law.bits, law.scale, drawn, doubts, pending)
+            slots = pending[:count]
+            if targets is None:
+                rejected.append(_settle(law, words, doubts, slots, slots + start, ties, out))
+            else:
+                out[targets] += drawn
+                rejected.append(_settle(law, words, doubts, slots, targets[slots], ties, out))
+        waiting = np.concatenate(rejected) if rejected else pending[:0]
+        if not waiting.size:
+            return
+    raise NoiseError("nothing is accepted: the stream of randomness is broken")
 
 
 class _Ties:
@@ -100,6 +104,7 @@ class _Ties:
 def _settle(
     law: Law,
     words: NDArray[np.uint64],
+    doubts: NDArray[np.uint64],
     slots: NDArray[np.int64],
     targets: NDArray[np.int64],
     ties: _Ties,
@@ -110,8 +115,8 @@ def _settle(
     done = count = 0
     while done < slots.size:
         done, used, count = settle(
-            words, slots, targets, done, ties.words, law.thresholds, law.guide, law.half, law.shift,
-            law.bits, law.scale, law.decay, out, rejected, count,
+            words, slots, targets, done, ties.words, law.thresholds, law.guide, doubts, law.half,
+            law.shift, law.bits, law.scale, law.decay, out, rejected, count,
         )  # fmt: skip
         ties.drop(used)
         if done < slots.size:
