@@ -46,6 +46,14 @@ class LedgerCorrupt(LedgerError):
     """The ledger file is damaged, cut or rolled back."""
 
 
+class LedgerUnavailable(LedgerError):
+    """The ledger cannot be written now (disk full, read-only, busy); nothing was released."""
+
+
+class AlreadyCommitted(LedgerError):
+    """Somebody committed this release first; theirs is the released result, this draw must be forgotten."""
+
+
 class SealError(HushfoldError, TypeError):
     """Private content was about to leave the private side, or a released value was about to be forged."""
 

@@ -1,0 +1,178 @@
+"""What a ledger's entries add up to: populations with their totals, runs, and releases with their states.
+
+The ledger is a list of entries and nothing else; every balance is folded from it, here, by the one function
+that both the writer and the verifier use. So no stored sum can disagree with the entries, and an entry that
+no honest writer could have appended (a second commit, a total exceeded) is found when the file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from hushfold.errors import LedgerCorrupt
+
+Claim = Literal["gaussian", "pure", "approximate"]
+"""What a release says: mu^2 of a Gaussian, a pure epsilon, or an (epsilon, delta) of its own (PLD)."""
+
+State = Literal["RESERVED", "COMMITTED", "PUBLISHED"]
+
+NANO = 10**9  # units in a mu^2 of 1, or in an epsilon of 1
+ATTO = 10**18  # delta units in a delta of 1
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What a population may spend on one kind of claim; `epsilon` and `delta` are as stated, for display."""
+
+    claim: Claim
+    units: int
+    """Nano-units of mu^2 (gaussian), nano-epsilon (pure, approximate)."""
+    delta_units: int = 0
+    """Of an approximate total, in 1e-18; 0 for the others."""
+    epsilon: float | None = None
+    delta: float = 0.0
+
+
+@dataclass(slots=True)
+class Release:
+    """One charge: a statistic of one step of one run. Its id stands in `Released.releases`."""
+
+    id: str
+    run: str
+    name: str
+    step: int
+    units: int
+    delta_units: int
+    details: Mapping[str, Any]
+    seq: int
+    """Of the entry that reserved it; its blobs are numbered from it."""
+    state: State = "RESERVED"
+    parts: list[list[Any]] = field(default_factory=list[list[Any]])
+    """Of a committed result: name, dtype, shape and digest of every blob, in order."""
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """One fit: whose budget it draws on, what it may claim, and the keyed digests it can be resumed with."""
+
+    id: str
+    population: str
+    method: str
+    claim: Claim
+    config: str
+    data: str | None
+    day: str
+    closed: bool = False
+    releases: list[Release] = field(default_factory=list[Release])
+
+
+@dataclass(slots=True)
+class Population:
+    """A declared group of people; its totals were fixed in advance and only ever raised."""
+
+    name: str
+    totals: dict[Claim, Total] = field(default_factory=dict[Claim, Total])
+    spent: dict[Claim, tuple[int, int]] = field(default_factory=dict[Claim, tuple[int, int]])
+    raises: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    unprotected: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def left(self, claim: Claim) -> tuple[int, int]:
+        """Units and delta units that may still be reserved; nothing where no total was ever stated."""
+        total = self.totals.get(claim, Total(claim, 0))
+        units, delta = self.spent.get(claim, (0, 0))
+        return total.units - units, total.delta_units - delta
+
+    def covers(self, claim: Claim, units: int, delta_units: int) -> bool:
+        """The privacy filter: whether the totals fixed in advance cover one more release."""
+        units_left, delta_left = self.left(claim)
+        return units <= units_left and delta_units <= delta_left
+
+
+class Books:
+    """The fold of all entries so far."""
+
+    def __init__(self) -> None:
+        self.populations: dict[str, Population] = {}
+        self.runs: dict[str, RunRecord] = {}
+        self.releases: dict[str, Release] = {}
+        self.identity: str | None = None
+
+    def population(self, name: str) -> Population:
+        """The population of this name, entered on first mention."""
+        return self.populations.setdefault(name, Population(name))
+
+    def apply(self, seq: int, entry: dict[str, Any]) -> None:
+        """Take in the next entry, or `LedgerCorrupt` if no honest writer could have appended it."""
+        try:
+            kind = entry["kind"]
+            _require((self.identity is None) == (kind == "ledger"))
+            getattr(self, f"_{kind}")(entry | {"seq": seq} if kind == "reserved" else entry)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _impossible() from error
+
+    def _ledger(self, entry: dict[str, Any]) -> None:
+        _require(entry["version"] == 1)
+        self.identity = entry["nonce"]
+
+    def _total(self, entry: dict[str, Any]) -> None:
+        population = self.population(entry["population"])
+        new = Total(**{name: entry[name] for name in Total.__slots__})
+        old = population.totals.get(new.claim, Total(new.claim, 0))
+        _require(new.claim in get_args(Claim))
+        _require(new.units >= old.units and new.delta_units >= old.delta_units)
+        if population.totals:
+            population.raises.append(entry)
+        population.totals[new.claim] = new
+
+    def _unprotected(self, entry: dict[str, Any]) -> None:
+        self.population(entry["population"]).unprotected.append(entry)
+
+    def _run(self, entry: dict[str, Any]) -> None:
+        run = RunRecord(**_fields(entry))
+        _require(run.id not in self.runs and run.claim in get_args(Claim))
+        self.runs[run.id] = run
+
+    def _reserved(self, entry: dict[str, Any]) -> None:
+        release = Release(**_fields(entry))
+        run = self.runs[release.run]
+        population = self.population(run.population)
+        _require(release.id not in self.releases and not run.closed)
+        _require(release.units > 0 and release.delta_units >= 0)
+        _require(population.covers(run.claim, release.units, release.delta_units))
+        units, delta = population.spent.get(run.claim, (0, 0))
+        population.spent[run.claim] = units + release.units, delta + release.delta_units
+        self.releases[release.id] = release
+        run.releases.append(release)
+
+    def _committed(self, entry: dict[str, Any]) -> None:
+        release = self.releases[entry["id"]]
+        _require(release.state == "RESERVED" and not self.runs[release.run].closed)
+        release.state, release.parts = "COMMITTED", entry["parts"]
+
+    def _published(self, entry: dict[str, Any]) -> None:
+        release = self.releases[entry["id"]]
+        _require(release.state == "COMMITTED")
+        release.state = "PUBLISHED"
+
+    def _closed(self, entry: dict[str, Any]) -> None:
+        run = self.runs[entry["run"]]
+        _require(not run.closed)
+        run.closed = True
+
+
+def _fields(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "kind"}
+
+
+def _require(honest: bool) -> None:
+    if not honest:
+        raise _impossible()
+
+
+def _impossible() -> LedgerCorrupt:
+    return LedgerCorrupt(
+        "the ledger holds an entry that cannot follow those before it: it was edited, or written by another "
+        "version. Restore the newest backup; nothing is released before that"
+    )
