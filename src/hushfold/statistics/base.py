@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushfold.errors import HushfoldError
 from hushfold.types import Sealed
 
 LATTICE = 2**30  # every statistic's unit bound, in lattice steps
@@ -112,6 +113,8 @@ class SmallAccumulator:
 
     def add(self, contribution: Addable) -> None:
         """Take in one block of users."""
+        if contribution.spec != self.spec:
+            raise HushfoldError(f"a {contribution.spec.shape} was added to the sum of another statistic")
         contribution.add_to(self._total)
 
     def merge(self, other: SmallAccumulator) -> None:
