@@ -123,8 +123,11 @@ class Store:
             connection = self._here()
             self._busy = True
             try:
+                mark = self.folder.high_water() if self.folder else None  # before the snapshot it must be in
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 self._catch_up(connection)
+                if mark:
+                    self._check_contains(connection, *mark)
                 yield self.books
                 connection.execute("COMMIT")
             except BaseException:
@@ -234,9 +237,6 @@ class Store:
             self.seq, self.digest = seq, digest
         if head != [(self.seq, self.digest)]:
             raise corrupt("its last entries are missing")
-        mark = self.folder.high_water() if self.folder else None
-        if mark:
-            self._check_contains(connection, *mark)
         self.dirty = False
 
     def _check_contains(self, connection: sqlite3.Connection, seq: int, digest: str) -> None:

@@ -99,7 +99,7 @@ class Run:
 
         `parts` are named public arrays, at best one per tile, taken one after the other while the ledger is
         held: draw them beforehand where that takes long. If somebody else committed first,
-        `AlreadyCommitted` is raised before any part is taken: forget the draw and read theirs with `result`.
+        `AlreadyCommitted` is raised before any part is taken: forget the draw, read theirs with `result`.
         """
         with self._store.transaction() as books:
             release = self._release(books, reservation)
