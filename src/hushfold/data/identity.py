@@ -1,9 +1,9 @@
 """What an id *is*: a whole number or a text; and the public 64-bit key made of it.
 
 The number 7 is the same user in a column of int8, uint64, float64 or decimals, and the text "7" is that user
-too: files change their types more often than people change their ids. "07", "7 " and "7.0" are other texts and
-other ids. The key is a function of the id alone, so that a user's coins survive any file, order, platform and
-neighbour. It is public and hides nothing: anybody who knows an id knows its key.
+too: files change types more often than people change ids. "07", "7 " and "7.0" are other texts, so other ids.
+The key is a function of the id alone, so that a user's coins survive any file, order, platform and neighbour.
+It is public and hides nothing: anybody who knows an id knows its key.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
+
+Column = Any  # an Arrow array (pyarrow ships no types)
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _TEXT = 0x6A09E667F3BCC909  # start of a text's chain, so that "" is not the number 0
@@ -94,7 +95,7 @@ def keys_of_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArra
     return keys
 
 
-def text_buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def text_buffers(texts: Column) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The bytes and offsets of a large_string or large_binary array, without a copy."""
     _, offsets, data = texts.buffers()
     if not len(texts) or offsets is None:

@@ -1,0 +1,193 @@
+"""The loops under `Vocabulary`: look ids up, or take them in, one after the other.
+
+The growing ones stop where there is no room and say how far they came; the caller makes room and resumes. Their
+readable twin is a Python dictionary: `codes_by_dictionary`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from numba import njit
+import numpy as np
+
+from hushfold.data.identity import number_key, text_key, whole_number
+
+_BLANKS = "".join(map(chr, range(1, 33)))  # NUL is a code point like any other
+MISSING, UNKNOWN = -1, -2  # codes of an id that is absent or blank, and of one a closed vocabulary lacks
+
+
+def codes_by_dictionary(known: dict[str, int], ids: Iterable[str | None], grow: bool) -> list[int]:
+    """What all of the lookups below mean: ids as texts, absent or blank ones `MISSING`."""
+    codes: list[int] = []
+    for identity in ids:
+        if identity is None or not identity.strip(_BLANKS):
+            codes.append(MISSING)
+        elif grow:
+            codes.append(known.setdefault(identity, len(known)))
+        else:
+            codes.append(known.get(identity, UNKNOWN))
+    return codes
+
+
+@njit(nogil=True, cache=True)
+def _blank(data: Any, start: int, stop: int) -> Any:
+    for i in range(start, stop):
+        if data[i] > 32 or data[i] == 0:  # NUL is a code point like any other
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def fill_not_blank(data: Any, offsets: Any, filled: Any) -> None:
+    """Which texts hold more than blanks."""
+    for i in range(len(filled)):
+        filled[i] = not _blank(data, offsets[i], offsets[i + 1])
+
+
+@njit(nogil=True, cache=True)
+def read_numbers(data: Any, offsets: Any, present: Any, numbers: Any) -> Any:
+    """Read every present text as a whole number; False at the first that is not one."""
+    for i in range(len(numbers)):
+        if not present[i]:
+            numbers[i] = 0
+            continue
+        whole, numbers[i] = whole_number(data, offsets[i], offsets[i + 1])
+        if not whole:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def direct_codes(
+    numbers: Any,
+    present: Any,
+    everyone: Any,
+    grow: Any,
+    base: int,
+    table: Any,
+    known: Any,
+    size: int,
+    codes: Any,
+    done: int,
+) -> Any:
+    """Codes of whole numbers through a table indexed by `number - base`, which covers a growing batch."""
+    for i in range(done, len(numbers)):
+        if not (everyone or present[i]):
+            codes[i] = MISSING
+            continue
+        number = np.int64(numbers[i])
+        slot = number - base
+        if number < base or slot >= len(table) or slot < 0:
+            codes[i] = UNKNOWN  # only when closed: a growing table covers the batch
+            continue
+        code = table[slot]
+        if code < 0:
+            if not grow:
+                codes[i] = UNKNOWN
+                continue
+            if size == len(known):
+                return i, size
+            known[size], table[slot], code = number, size, size
+            size += 1
+        codes[i] = code
+    return len(numbers), size
+
+
+@njit(nogil=True, cache=True)
+def hashed_codes(
+    numbers: Any,
+    present: Any,
+    everyone: Any,
+    grow: Any,
+    table: Any,
+    known: Any,
+    size: int,
+    codes: Any,
+    done: int,
+) -> Any:
+    """Codes of whole numbers through an open-addressing table kept at most half full."""
+    mask = np.uint64(len(table) - 1)
+    for i in range(done, len(numbers)):
+        if not (everyone or present[i]):
+            codes[i] = MISSING
+            continue
+        number = np.int64(numbers[i])
+        slot = number_key(number) & mask
+        while table[slot] >= 0 and known[table[slot]] != number:
+            slot = (slot + np.uint64(1)) & mask
+        code = table[slot]
+        if code < 0:
+            if not grow:
+                codes[i] = UNKNOWN
+                continue
+            if size == len(known) or 2 * size >= len(table):
+                return i, size
+            known[size], table[slot], code = number, size, size
+            size += 1
+        codes[i] = code
+    return len(numbers), size
+
+
+@njit(nogil=True, cache=True)
+def text_codes(
+    data: Any,
+    offsets: Any,
+    present: Any,
+    everyone: Any,
+    grow: Any,
+    table: Any,
+    arena: Any,
+    known: Any,
+    size: int,
+    codes: Any,
+    done: int,
+) -> Any:
+    """Codes of texts through an open-addressing table kept at most half full; texts are kept end to end."""
+    mask = np.uint64(len(table) - 1)
+    for i in range(done, len(codes)):
+        start, stop = offsets[i], offsets[i + 1]
+        if not (everyone or present[i]) or _blank(data, start, stop):
+            codes[i] = MISSING
+            continue
+        whole, number = whole_number(data, start, stop)
+        slot = (number_key(number) if whole else text_key(data, start, stop)) & mask
+        while table[slot] >= 0 and not _same(data, start, stop, arena, known, table[slot]):
+            slot = (slot + np.uint64(1)) & mask
+        code = table[slot]
+        if code < 0:
+            if not grow:
+                codes[i] = UNKNOWN
+                continue
+            if size + 1 == len(known) or 2 * size >= len(table) or known[size] + stop - start > len(arena):
+                return i, size
+            for j in range(stop - start):
+                arena[known[size] + j] = data[start + j]
+            known[size + 1] = known[size] + stop - start
+            table[slot] = code = size
+            size += 1
+        codes[i] = code
+    return len(codes), size
+
+
+@njit(nogil=True, cache=True)
+def _same(data: Any, start: int, stop: int, arena: Any, known: Any, code: int) -> Any:
+    first = known[code]
+    if known[code + 1] - first != stop - start:
+        return False
+    for j in range(stop - start):
+        if data[start + j] != arena[first + j]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def fill_table(table: Any, keys: Any) -> None:
+    """Put the codes 0, 1, ... into an empty hash table by their keys."""
+    mask = np.uint64(len(table) - 1)
+    for code in range(len(keys)):
+        slot = keys[code] & mask
+        while table[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        table[slot] = code

@@ -1,0 +1,86 @@
+"""Where rows come from: anything that can be read again and again, batch by batch, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+from hushfold.errors import InputError
+
+BATCH = 1 << 17  # rows handled at a time: small beside the whole, large beside the cost of a call
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Names of the columns that are read; `value` is None for implicit data, `time` if repeats need none."""
+
+    user: str
+    item: str
+    value: str | None = None
+    time: str | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """The columns there are, each once."""
+        return tuple(dict.fromkeys(n for n in (self.user, self.item, self.value, self.time) if n is not None))
+
+
+class Source(Protocol):
+    """A table that may be larger than memory. Every scan yields the same rows in the same order."""
+
+    groups: int
+    """Rows come in this many groups, each of which can be read alone."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, for planning and progress."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        ...
+
+    def scan(self, names: tuple[str, ...], groups: range) -> Iterator[tuple[int, Any]]:
+        """`(group, record batch)` for the named columns of these groups."""
+        ...
+
+
+class TableSource:
+    """An Arrow table in memory: one group."""
+
+    groups = 1
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, for planning and progress."""
+        return self._table.num_rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._table.column_names)
+
+    def scan(self, names: tuple[str, ...], groups: range) -> Iterator[tuple[int, Any]]:
+        """All rows, a batch at a time."""
+        table = self._table.select(require_once(self.names, names))
+        for batch in table.to_batches(max_chunksize=BATCH) if groups else ():
+            yield 0, batch
+
+
+def require_once(names: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
+    """The wanted columns, each of which must be there exactly once."""
+    for name in wanted:
+        if names.count(name) != 1:
+            problem = "is not there" if name not in names else "is there more than once"
+            raise InputError(f"column {name!r} {problem}. Columns: {', '.join(names)}")
+    return list(wanted)
+
+
+def column_of(batch: Any, name: str) -> Any:
+    """One column of a record batch."""
+    return batch.column(batch.schema.get_field_index(name))
