@@ -1,5 +1,6 @@
 """`hushfold simulate`: realistic ratings for trials and scale tests."""
 
+# pyright: basic
 from __future__ import annotations
 
 import os
