@@ -1,12 +1,11 @@
-"""The public tables of a lattice Gaussian: cells, thresholds, guide. Made once for each standard deviation."""
+"""The public tables of a lattice Gaussian: cells, thresholds, guide. Made once for a standard deviation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
@@ -15,32 +14,28 @@ from numpy.typing import NDArray
 GUIDE_BITS = 12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Law:
-    """What the sampler and its readable twin both read."""
+class Law(NamedTuple):
+    """What the sampler and its readable twin both read; a named tuple, for compiled loops."""
 
-    sigma: float
     shift: int
     """f: a cell is 2^f integers wide, and 8 to 16 cells are as wide as a standard deviation."""
     half: int
     """Cells on either side of zero; cell `c` of the table starts at (c - half) 2^f."""
-    scale: float
-    """1 / (2 sigma^2), correctly rounded."""
     bits: int
     """How many of the 53 acceptance bits stand in a draw's second word, above its f position bits."""
-    levels: int
-    """64-bit words of a threshold."""
+    scale: float
+    """1 / (2 sigma^2), correctly rounded."""
     thresholds: NDArray[np.uint64]
     """Cumulative upper end of each cell but the last, one row each, most significant word first."""
     guide: NDArray[np.uint64]
-    """By the first 12 bits of a draw: the rest of the one threshold inside (52 bits), the cell below it (12)."""
+    """By the first 12 bits of a draw: the rest of the one threshold inside (52 bits), the cell below (12)."""
     decay: NDArray[np.float64]
     """exp(-j / 8), correctly rounded, for j = 0, 1, ..."""
 
 
 @lru_cache(maxsize=256)
 def law_of(sigma: float, z_max: float) -> Law:
-    """The tables for a standard deviation in lattice steps, cut at the end of the cell that holds `z_max` of them."""
+    """The tables for a standard deviation in lattice steps, cut behind the cell `z_max` of them fall in."""
     shift = 0
     while sigma / 2.0 ** (shift + 1) >= 8:
         shift += 1
@@ -49,14 +44,14 @@ def law_of(sigma: float, z_max: float) -> Law:
     thresholds = _thresholds(Fraction(sigma), shift, half, levels)
     scale = float(1 / (2 * Fraction(sigma) ** 2))
     guide, decay = _guide(thresholds[:, 0]), _decay(z_max)
-    return Law(sigma, shift, half, scale, min(53, 64 - shift), levels, thresholds, guide, decay)
+    return Law(shift, half, min(53, 64 - shift), scale, thresholds, guide, decay)
 
 
 def _thresholds(sigma: Fraction, shift: int, half: int, levels: int) -> NDArray[np.uint64]:
-    """floor(2^(64 levels) P(cell <= c)), a cell in proportion to its density at the end nearest zero."""
+    """floor(2^(64 levels) P(cell <= c)), a cell in proportion to its density at the end nearest 0."""
     at = _arithmetic(64 * (levels + 1))
     scale = at.mpf(sigma.denominator**2) / (2 * sigma.numerator**2)
-    # Left of zero the end nearest zero is -1, -1 - 2^f, ...: the cells partition the integers, there is no sign.
+    # Left of zero the end nearest zero is -1, -1 - 2^f, ...: cells partition the integers, there is no sign.
     left = [at.exp(-((c * 2**shift + 1) ** 2) * scale) for c in range(half)]
     right = [at.exp(-((c * 2**shift) ** 2) * scale) for c in range(half)]
     weights = [*reversed(left), *right]

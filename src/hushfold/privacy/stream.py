@@ -1,7 +1,7 @@
-"""Where noise takes its randomness from: one key of OS entropy per release, opened once, expanded by AES-256-CTR.
+"""Where noise takes its randomness from: one key of OS entropy per release, expanded by AES-256-CTR.
 
-Every (array, tile) of a release owns a range of counter blocks that nothing else can reach, so tiles may be drawn
-in any order and from several threads, and no two of them share a block of key stream (`proofs/keys.md`).
+Every (array, tile) of a release owns a range of counter blocks that nothing else can reach, so tiles may be
+drawn in any order and from several threads, and no two share a block of key stream (`proofs/keys.md`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from hushfold.errors import NoiseError
 from hushfold.types import Sealed
 
 KEY_BYTES = 32
+TIES = 2**15  # attempt a of a sampler reads sub-stream a, and breaks its ties with sub-stream 2^15 + a
 PIECE = (
     2**12
 )  # words encrypted at a time; a piece and its zeros stay in the first-level cache's neighbourhood
@@ -62,6 +64,7 @@ class Key(Sealed):
 
     def open(self) -> Stream:
         """The key's one stream; a second call raises `NoiseError`."""
+        _same_process(self._process)
         with self._lock:
             key, self._content = self._content, None
         if key is None:
@@ -70,7 +73,7 @@ class Key(Sealed):
 
 
 def fixed_key_for_tests(key: bytes) -> Key:
-    """TEST ONLY: a key everybody knows. `Key.injected` and `Stream.injected` say so, and the door stamps NOT PRIVATE."""
+    """TEST ONLY: a key everybody knows. `injected` says so, and the door stamps what it draws NOT PRIVATE."""
     if len(key) != KEY_BYTES:
         raise NoiseError(f"a key has {KEY_BYTES} bytes")
     fixed = Key()
@@ -97,8 +100,7 @@ class Stream(Sealed):
         """The words of one tile of one released array; asking for it twice raises `NoiseError`."""
         if not (0 <= array < 2**16 and 0 <= tile < 2**32):
             raise NoiseError(f"array {array}, tile {tile} lie outside the counter's 16 and 32 bits")
-        if os.getpid() != self._process:
-            raise NoiseError("a key crossed a fork; draw in the process that made it, or make a fresh one")
+        _same_process(self._process)
         with self._lock:
             if (array, tile) in self._drawn:
                 raise NoiseError(f"array {array}, tile {tile} was drawn before; noise is never replayed")
@@ -139,6 +141,19 @@ class _KeyStream(Sealed):
             self._content.update_into(_ZEROS[: piece.size], piece)
         if sys.byteorder == "big":
             words.byteswap(inplace=True)
+
+
+def read(source: Source, number: int) -> Iterator[int]:
+    """A sub-stream word by word, for the readable twins; it is opened with its first word."""
+    run, words = source.substream(number), np.empty(256, np.uint64)
+    while True:
+        run.fill(words)
+        yield from words.tolist()
+
+
+def _same_process(process: int) -> None:
+    if os.getpid() != process:
+        raise NoiseError("a key crossed a fork: draw in the process that made it, or make a fresh one")
 
 
 def _aes() -> tuple[Any, Any, Any]:
