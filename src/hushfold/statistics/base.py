@@ -89,7 +89,10 @@ class Accumulator(Protocol):
 class Contribution(Protocol):
     """What a block of users adds to one statistic, in integers."""
 
-    spec: Spec
+    @property
+    def spec(self) -> Spec:
+        """The public description, the same for every block."""
+        ...
 
     def accumulator(self) -> Accumulator:
         """An empty sum of this statistic."""

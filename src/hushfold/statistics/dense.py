@@ -32,7 +32,7 @@ from hushfold.types import Rows
 Floats = NDArray[np.floating]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DenseContribution:
     """One flat row of integers per user."""
 
@@ -48,7 +48,7 @@ class DenseContribution:
         total += self.integers.sum(axis=0, dtype=np.int64).reshape(total.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DenseRowsContribution:
     """One block of integers per entry."""
 

@@ -88,7 +88,7 @@ class LinearMap:
         return self.right.astype(np.float64) * self.right_unit
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LinearContribution:
     """The whole-number rows of a block of users with their left factors."""
 

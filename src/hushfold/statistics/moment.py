@@ -25,7 +25,7 @@ EXACT_USERS = (
 )  # of norm^2 <= 2^30 each: below 2^52 every partial sum of a float64 product is a whole number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class MomentContribution:
     """The quantised rows of a block of users."""
 

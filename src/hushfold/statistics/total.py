@@ -32,7 +32,7 @@ from hushfold.types import Rows
 Floats = NDArray[np.floating]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TotalContribution:
     """The quantised entries of a block of users; indices from the catalogue's size on are the scalars."""
 
