@@ -113,7 +113,7 @@ class Ledger:
             room = tempfile.TemporaryDirectory(prefix="hushfold-")
             ledger = Ledger(Store.read_copy(place, folder, Path(room.name)), None)
             ledger._room = room
-        if expect_head:
+        if expect_head is not None:
             try:
                 ledger.store.expect(expect_head)
             except BaseException:

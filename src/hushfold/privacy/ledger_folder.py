@@ -98,59 +98,38 @@ class PrivateFolder:
     def opening(self) -> Generator[None]:
         """One process and thread at a time opens or makes the ledger."""
         self.make()
-        lock = _open(self.place / "lock", os.O_RDWR | os.O_CREAT)
-        try:
+        with _file(self.place / "lock", os.O_RDWR | os.O_CREAT) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-        finally:
-            os.close(lock)
 
     def high_water(self) -> tuple[int, str] | None:
         """The furthest head seen here, or None where nothing was ever kept."""
-        try:
-            mark = _open(self.place / "head", os.O_RDONLY)
-        except FileNotFoundError:
-            return None
-        try:
+        with suppress(FileNotFoundError), _file(self.place / "head", os.O_RDONLY) as mark:
             fcntl.flock(mark, fcntl.LOCK_SH)
-            written = os.pread(mark, 200, 0)
-            return parse_head(written.decode("ascii", "replace")) if written else None
-        finally:
-            os.close(mark)
+            return _read_mark(mark)
+        return None
 
     def remember(self, seq: int, digest: str) -> None:
         """Move the high-water mark up. It may lag behind by a crash, never run ahead of the ledger."""
-        mark = _open(self.place / "head", os.O_RDWR | os.O_CREAT)
-        try:
+        with _file(self.place / "head", os.O_RDWR | os.O_CREAT) as mark:
             fcntl.flock(mark, fcntl.LOCK_EX)
-            written = os.pread(mark, 200, 0)
-            if not written or parse_head(written.decode("ascii", "replace"))[0] < seq:
+            seen = _read_mark(mark)
+            if seen is None or seen[0] < seq:
                 os.pwrite(mark, format_head(seq, digest).encode(), 0)
-        finally:
-            os.close(mark)
 
     def secret(self, run: str) -> bytes | None:
         """The secret that keys a run's digests, or None if this run keeps none here."""
-        try:
-            file = _open(self.place / "runs" / run / "secret", os.O_RDONLY)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        try:
+        with suppress(FileNotFoundError), _file(self.place / "runs" / run / "secret", os.O_RDONLY) as file:
             return os.read(file, 64)
-        finally:
-            os.close(file)
+        return None
 
     def make_secret(self, run: str) -> bytes:
         """A fresh secret for a new run. Call it inside the transaction that enters the run."""
-        folder = self.place / "runs" / run
+        folder, secret = self.place / "runs" / run, secrets.token_bytes(32)
         _private(folder)
-        secret = secrets.token_bytes(32)
-        file = _open(folder / "secret", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
+        with _file(folder / "secret", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
             os.write(file, secret)
             os.fsync(file)
-        finally:
-            os.close(file)
         return secret
 
     def forget(self, run: str) -> None:
@@ -171,14 +150,13 @@ def format_head(seq: int, digest: str) -> str:
 
 
 def parse_head(word: str) -> tuple[int, str]:
-    """The inverse of `format_head`."""
-    seq, _, digest = word.partition("-")
-    if not (seq.isascii() and seq.isdecimal() and len(digest) == 64):
+    """The inverse of `format_head`; `LedgerCorrupt` for a word that is no head."""
+    if not re.fullmatch(r"\d{12}-[0-9a-f]{64}", word, re.ASCII):
         raise LedgerCorrupt(
-            "the remembered head of the ledger is unreadable, so a rollback could not be noticed. "
+            "the head to compare the ledger with is unreadable, so a rollback could not be noticed. "
             "Restore the private folder beside the ledger from the same backup as the ledger"
         )
-    return int(seq), digest
+    return int(word[:12]), word[13:]
 
 
 def _private(folder: Path) -> None:
@@ -195,17 +173,26 @@ def _private(folder: Path) -> None:
         raise unavailable(error) from error
 
 
-def _open(path: Path, flags: int) -> int:
+@contextmanager
+def _file(path: Path, flags: int) -> Generator[int]:
     """A private file, 0600 whatever the umask, never through a symbolic link."""
     try:
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        if flags & os.O_CREAT:
-            os.fchmod(file, 0o600)
-    except (FileNotFoundError, NotADirectoryError):
+        try:
+            if flags & os.O_CREAT:
+                os.fchmod(file, 0o600)
+            yield file
+        finally:
+            os.close(file)
+    except FileNotFoundError:
         raise
     except OSError as error:
         raise unavailable(error) from error
-    return file
+
+
+def _read_mark(mark: int) -> tuple[int, str] | None:
+    written = os.pread(mark, 200, 0)
+    return parse_head(written.decode("ascii", "replace")) if written else None
 
 
 def unavailable(error: OSError) -> LedgerUnavailable:

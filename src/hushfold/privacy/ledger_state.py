@@ -3,10 +3,16 @@
 The ledger is a list of entries and nothing else; every balance is folded from it, here, by the one function
 that both the writer and the verifier use. So no stored sum can disagree with the entries, and an entry that
 no honest writer could have appended (a second commit, a total exceeded) is found when the file is opened.
+Entries form a chain:
+
+    digest_n = BLAKE2b(digest_{n-1} || n || entry_n),   digest_0 = 0
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -20,6 +26,26 @@ State = Literal["RESERVED", "COMMITTED", "PUBLISHED"]
 
 NANO = 10**9  # units in a mu^2 of 1, or in an epsilon of 1
 ATTO = 10**18  # delta units in a delta of 1
+START = bytes(32)
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), allow_nan=False, default=operator.methodcaller("item")
+)
+
+
+def encode(facts: Mapping[str, Any]) -> bytes:
+    """The one spelling of a mapping of numbers, words and lists, numpy scalars included."""
+    return _ENCODER.encode(dict(facts)).encode()
+
+
+def link(previous: bytes, seq: int, body: bytes) -> bytes:
+    """The digest of a chain of `seq` entries, the last of which is `body`."""
+    message = previous + seq.to_bytes(8, "big") + body
+    return hashlib.blake2b(message, digest_size=32, person=b"hushfold-ledger").digest()
+
+
+def digest_of(body: bytes | memoryview) -> str:
+    """The digest a released blob is entered with; its content is public."""
+    return hashlib.blake2b(body, digest_size=32, person=b"hushfold-part").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

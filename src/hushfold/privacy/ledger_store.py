@@ -1,14 +1,11 @@
 """The entries of a ledger: one immediate transaction per change, a hash chain over all of them.
 
-    digest_n = BLAKE2b(digest_{n-1} || n || entry_n),   digest_0 = 0
-
 The chain shows that entries were edited, cut or put in another order; the high-water mark beside the file
 shows that all of it is an older copy. It has no key: it guards against accidents, not against an insider.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -33,9 +30,8 @@ from hushfold.privacy.ledger_sqlite import (
     tidy,
     translated,
 )
-from hushfold.privacy.ledger_state import Books, Release
+from hushfold.privacy.ledger_state import START, Books, Release, digest_of, encode, link
 
-START = bytes(32)
 PARTS_PER_RELEASE = 2**24
 
 
@@ -52,8 +48,7 @@ class Store:
         self._reset()
         _STORES.add(self)
         with translated():
-            self._connection = connect(path)
-            self._inode = self._identity()
+            self._here()
 
     @staticmethod
     def open(path: Path, folder: PrivateFolder) -> Store:
@@ -124,6 +119,7 @@ class Store:
             self._busy = True
             try:
                 mark = self.folder.high_water() if self.folder else None  # before the snapshot it must be in
+                connection.execute("PRAGMA shrink_memory")  # read the file, not a memory of it
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 self._catch_up(connection)
                 if mark:
@@ -141,8 +137,8 @@ class Store:
     def append(self, entry: dict[str, Any]) -> int:
         """Add an entry inside a transaction; its number."""
         connection, seq = self._here(), self.seq + 1
-        body = json.dumps(entry, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-        digest = _link(self.digest, seq, body)
+        body = encode(entry)
+        digest = link(self.digest, seq, body)
         self.dirty = True
         self.books.apply(seq, json.loads(body))
         connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (seq, body, digest))
@@ -208,7 +204,6 @@ class Store:
             if self._connection and self.path:
                 self._connection.close()
                 self._connection = None
-            self._forget()
 
     def _here(self) -> sqlite3.Connection:
         if self._orphan:
@@ -216,14 +211,15 @@ class Store:
         if self._connection is None:
             if self.path and not self.path.exists():
                 raise corrupt("its file is gone")
-            self._connection = connect(self.path)
+            self._connection, self._inodes = connect(self.path), None
         return self._connection
 
     def _catch_up(self, connection: sqlite3.Connection) -> None:
         """Verify and fold what was appended since last time, here or by others."""
-        if self._identity() != self._inode:
-            raise corrupt("its file was replaced while it was in use")
         head = connection.execute("SELECT seq, digest FROM head").fetchall()
+        self._inodes = self._inodes or self._identity()  # the log is there after the first look
+        if self._identity() != self._inodes:
+            raise corrupt("its file or its log was replaced while it was in use")
         if self.seq:
             self._check_contains(connection, self.seq, self.digest.hex())
         rows = connection.execute(
@@ -231,7 +227,7 @@ class Store:
         )
         self.dirty = True
         for seq, body, digest in rows:
-            if type(body) is not bytes or seq != self.seq + 1 or _link(self.digest, seq, body) != digest:
+            if type(body) is not bytes or seq != self.seq + 1 or link(self.digest, seq, body) != digest:
                 raise corrupt("its hash chain is broken")
             self.books.apply(seq, json.loads(body))
             self.seq, self.digest = seq, digest
@@ -263,16 +259,16 @@ class Store:
     def _reset(self) -> None:
         self._lock, self._busy = threading.RLock(), False
         self._connection: sqlite3.Connection | None = None
+        self._inodes: list[tuple[int, int]] | None = None
         self._forget()
 
-    def _identity(self) -> tuple[int, int] | None:
-        if self.path is None:
-            return None
+    def _identity(self) -> list[tuple[int, int]]:
+        """Which files these are: SQLite would go on writing to ones that were moved away."""
         try:
-            found = self.path.lstat()
+            found = [os.lstat(f"{self.path}{suffix}") for suffix in ("", "-wal")] if self.path else []
         except OSError:
-            raise corrupt("its file is gone") from None
-        return found.st_dev, found.st_ino
+            raise corrupt("its file or its log is gone") from None
+        return [(file.st_dev, file.st_ino) for file in found]
 
     def after_fork(self) -> None:
         """In a child: leave the parent's connection alone (closing it would drop locks) and start afresh."""
@@ -291,17 +287,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def _link(previous: bytes, seq: int, body: bytes) -> bytes:
-    return hashlib.blake2b(
-        previous + seq.to_bytes(8, "big") + body, digest_size=32, person=b"hushfold-ledger"
-    ).digest()
-
-
-def digest_of(body: bytes | memoryview) -> str:
-    """The digest a released blob is entered with; its content is public."""
-    return hashlib.blake2b(body, digest_size=32, person=b"hushfold-part").hexdigest()
 
 
 def _part(release: Release, index: int) -> int:

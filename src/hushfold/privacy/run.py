@@ -22,17 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushfold.errors import AlreadyCommitted, ArgumentError, BudgetExceeded, LedgerError
-from hushfold.privacy.ledger_state import ATTO, Books, Claim, Population, Release, RunRecord, State
-from hushfold.privacy.ledger_store import digest_of
+from hushfold.privacy.ledger_state import (
+    ATTO,
+    Books,
+    Claim,
+    Population,
+    Release,
+    RunRecord,
+    State,
+    digest_of,
+    encode,
+)
 
 if TYPE_CHECKING:
     from hushfold.privacy.ledger import Ledger
 
 LARGEST_PART = 2**29  # bytes: below SQLite's limit for one blob
 LARGEST_DETAILS = 4096  # bytes: public facts about a statistic, never the statistic
-_ENCODER = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), allow_nan=False, default=operator.methodcaller("item")
-)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,63}")
 
 Part = tuple[str, NDArray[Any]]
@@ -198,7 +204,7 @@ def public_facts(argument: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 def canonical(facts: Mapping[str, Any], argument: str = "config") -> bytes:
     """The one spelling of a mapping of numbers, words and lists (numpy scalars included)."""
     try:
-        return _ENCODER.encode(dict(facts)).encode()
+        return encode(facts)
     except (TypeError, ValueError, AttributeError) as error:
         remedy = "Pass plain numbers, words and lists"
         raise ArgumentError(argument, "it does not go into JSON", remedy) from error
