@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Literal
 
 from hushfold.errors import ArgumentError
-from hushfold.privacy.gdp import first_float, mu_for, probability, sqrt_up
+from hushfold.privacy.gdp import float_up, mu_for, probability, sqrt_up
 
 NANO = 10**9  # units in a mu^2 of 1, or in an epsilon of 1
 
@@ -89,8 +89,7 @@ def multiplier(units: int) -> float:
 
 def laplace_multiplier(units: int) -> float:
     """Laplace scale over bound (in L1) that `units` buy: the smallest float s with `units * s >= 1e9`."""
-    scale = Fraction(NANO, _at_least_one(units))
-    return first_float(lambda s: Fraction(s) >= scale, near=float(scale))
+    return float_up(Fraction(NANO, _at_least_one(units)))
 
 
 def split(units: int, shares: Sequence[float]) -> tuple[int, ...]:

@@ -32,8 +32,7 @@ def delta_at(epsilon: float, mu: float) -> float:
     if mu == 0:
         return 0.0
     exact = _delta(epsilon, mu)
-    rounded = float(exact)
-    return rounded if rounded >= exact else math.nextafter(rounded, math.inf)
+    return first_float(lambda value: value >= exact, near=float(exact))
 
 
 def epsilon_at(delta: float, mu: float) -> float:
@@ -49,6 +48,11 @@ def mu_for(epsilon: float, delta: float) -> float:
     epsilon, delta = not_negative("epsilon", epsilon), probability("delta", delta)
     too_much = first_float(lambda mu: mu > 0 and _delta(epsilon, mu) > delta, near=_guess_mu(epsilon, delta))
     return math.nextafter(too_much, 0)
+
+
+def float_up(exact: Fraction) -> float:
+    """The smallest float of at least `exact`."""
+    return first_float(lambda value: Fraction(value) >= exact, near=float(exact))
 
 
 def sqrt_up(square: Fraction) -> float:
