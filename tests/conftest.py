@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 REPOSITORY = Path(__file__).resolve().parent.parent
 REAL_DATA = REPOSITORY.parent / "shared" / "data"
 
-# A change is tested with the same examples everywhere; `make slow` looks for new ones. No deadlines: the first
+# A change is tested with the same examples everywhere; `make slow` looks for new ones. No deadlines: a first
 # call of a compiled kernel takes seconds, and no test here asserts on time.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
 settings.register_profile("change", derandomize=True, database=None, max_examples=50, **_COMMON)

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from pages import anchors, broken_links, examples, pages
@@ -25,14 +26,15 @@ def test_links_lead_somewhere(page: Path):
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The Python blocks of a page, one after the other, in an empty folder of their own."""
     monkeypatch.chdir(tmp_path)
-    shared: dict[str, object] = {"__name__": "example"}
+    module = ModuleType("example")
+    monkeypatch.setitem(sys.modules, "example", module)
     for example in examples(page.read_text()):
         if example.words[:1] == ("python",):
             where = f"{page.name} at line {example.line}"
             tree = ast.parse(example.code, where)
             if "skeleton" in example.words:
                 tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-            exec(compile(tree, where, "exec"), shared)
+            exec(compile(tree, where, "exec"), vars(module))
 
 
 @pytest.mark.parametrize("page", PAGES)
