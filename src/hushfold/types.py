@@ -84,6 +84,13 @@ class Rows:
             indptr - indptr[0], self.items[rows], self.values[rows], self.keys[start:stop], self.catalogue
         )
 
+    def keep_users(self, kept: NDArray[np.bool_]) -> Rows:
+        """The rows of the users marked True, as if nobody else had been there."""
+        lengths = np.diff(self.indptr)
+        entries = np.repeat(kept, lengths)
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[kept])])
+        return Rows(indptr, self.items[entries], self.values[entries], self.keys[kept], self.catalogue)
+
     def each(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float32]]]:
         """Items and values of one user after the other: the readable way to write a local step."""
         for start, stop in zip(self.indptr[:-1], self.indptr[1:], strict=True):

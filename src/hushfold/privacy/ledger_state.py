@@ -129,6 +129,11 @@ class Books:
         """The population of this name, entered on first mention."""
         return self.populations.setdefault(name, Population(name))
 
+    def pays(self, release: str, run: str) -> bool:
+        """Whether `release` was charged to this run, so that a later part of it may be covered."""
+        paid = self.releases.get(release)
+        return paid is not None and paid.run == run and paid.units > 0
+
     def apply(self, seq: int, entry: dict[str, Any]) -> None:
         """Take in the next entry, or `LedgerCorrupt` if no honest writer could have appended it."""
         try:
@@ -165,7 +170,8 @@ class Books:
         run = self.runs[release.run]
         population = self.population(run.population)
         _require(release.id not in self.releases and not run.closed)
-        _require(release.units > 0 and release.delta_units >= 0)
+        _require(release.units > 0 or self.pays(release.details["covered_by"], run.id))
+        _require(release.units >= 0 and release.delta_units >= 0)
         _require(population.covers(run.claim, release.units, release.delta_units))
         units, delta = population.spent.get(run.claim, (0, 0))
         population.spent[run.claim] = units + release.units, delta + release.delta_units

@@ -70,23 +70,33 @@ class Run:
         return f"<Run {self.id} of {self.method} on {self.population!r}>"
 
     def reserve(
-        self, name: str, step: int, units: int, details: Mapping[str, Any], *, delta_units: int = 0
+        self,
+        name: str,
+        step: int,
+        units: int,
+        details: Mapping[str, Any],
+        *,
+        delta_units: int = 0,
+        covered_by: str | None = None,
     ) -> Reservation:
         """Charge one release before its statistic is computed, or `BudgetExceeded` and nothing happened.
 
         `units` are nano-units of mu^2 (claim gaussian) or nano-epsilon (pure, approximate); `delta_units`, in
         1e-18, belong to an approximate claim. Repeated at the same amount it is the same reservation; at
         another it is an error. `details` are public facts (shape, sensitivity, multiplier, size) for cards.
+        Only a later node of a tree costs 0 units: `covered_by` then names the release of this run that paid.
         """
         checked_name("name", name)
-        step, units = _whole("step", step, 0, 2**31), _whole("units", units, 1, 2**62)
+        step, units = _whole("step", step, 0, 2**31), _whole("units", units, 0 if covered_by else 1, 2**62)
         delta_units = _whole("delta_units", delta_units, 0, ATTO if self.claim == "approximate" else 1)
-        facts = public_facts("details", details)
+        facts = public_facts("details", {**details, "covered_by": covered_by} if covered_by else details)
         identity = f"{self.id}/{name}/{step}"
         with self._store.transaction() as books:
             release = books.releases.get(identity)
             if release is None:
                 self._record(books)
+                if covered_by and not books.pays(covered_by, self.id):
+                    raise LedgerError(f"release {identity}: run {self.id} paid for nothing that covers it")
                 population = books.populations[self.population]
                 if not population.covers(self.claim, units, delta_units):
                     raise _exceeded(self._store.name, population, self.claim, units, delta_units)
