@@ -18,6 +18,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from hushfold.privacy.audit.calibration import Check
 from hushfold.privacy.audit.hostile import (
     Neighbours,
     hostile_rows,
@@ -33,18 +34,6 @@ from hushfold.types import Rows
 
 TIGHT = 0.999  # of the bound: some neighbour must come this close
 _SQUARES_FIT = 2**43  # below this, squares of halves of 20 bits add up within int64
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question and its answer; `figure` is what was measured, `bound` what it may be at most (or at
-    least).
-    """
-
-    name: str
-    passed: bool
-    figure: float
-    bound: float
 
 
 @dataclass(frozen=True, slots=True)

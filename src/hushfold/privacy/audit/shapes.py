@@ -9,9 +9,12 @@ from hushfold.privacy.audit.matrices import matrices_changed
 from hushfold.privacy.audit.sensitivity import Subject
 from hushfold.rng import PublicRandom
 from hushfold.statistics.base import Contribution
+from hushfold.statistics.cross import cross
 from hushfold.statistics.dense import dense, dense_rows
+from hushfold.statistics.gram import gram
 from hushfold.statistics.linear import Declared, LinearMap, Vectors, linear, linear_map
 from hushfold.statistics.moment import moment
+from hushfold.statistics.moment_rows import moment_rows
 from hushfold.statistics.quantise import Norm
 from hushfold.statistics.relation import Kind, Relation
 from hushfold.statistics.total import total
@@ -63,6 +66,18 @@ def _moment(rows: Rows) -> tuple[Contribution, ...]:
     return (moment(numbers, 2.0),)
 
 
+def _moment_rows(rows: Rows) -> tuple[Contribution, ...]:
+    return (moment_rows(rows, np.arange(0, rows.catalogue, 2, dtype=np.int64), 3.0),)
+
+
+def _cross(rows: Rows) -> tuple[Contribution, ...]:
+    return (cross(rows, user_numbers("cross", rows, 4), 2.0, 0.7),)
+
+
+def _gram(rows: Rows) -> tuple[Contribution, ...]:
+    return (gram(rows, user_numbers("gram", rows, 4), 2.0, 0.7),)
+
+
 def _declared(rows: Rows, image: LinearMap) -> tuple[Contribution, ...]:
     return (linear(rows, (rows.keys % np.uint64(12)).astype(np.int64), image),)  # of 10 declared rows
 
@@ -97,6 +112,9 @@ SHAPES = (
     Subject("dense symmetric", _dense_symmetric),
     Subject("dense item rows", _dense_rows),
     Subject("moment", _moment),
+    Subject("moment of rows", _moment_rows, catalogue=1100),
+    Subject("cross", _cross),
+    Subject("gram", _gram),
     _linear("entry", 3, "l2", two_sided=False),
     _linear("entry", 1, "l1", two_sided=True),
     _linear("distance", 7, "l1", two_sided=False),
