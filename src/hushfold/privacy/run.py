@@ -105,8 +105,8 @@ class Run:
                 release = books.releases[identity]
             elif (release.units, release.delta_units, release.details) != (units, delta_units, facts):
                 raise LedgerError(
-                    f"release {identity} was reserved at {release.units} units as {release.details}; a second "
-                    "call must ask for the same. Start a new run for another budget"
+                    f"release {identity} was reserved at {release.units} units as {release.details}; a "
+                    "second call must ask for the same. Start a new run for another budget"
                 )
             return Reservation(identity, self.id, name, step, units, delta_units, release.state)
 
