@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Literal
 
 from hushfold.errors import ArgumentError
-from hushfold.privacy.gdp import epsilon_at, float_up, sqrt_up
+from hushfold.privacy.gdp import epsilon_at, float_up, not_negative, sqrt_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Gaussian:
     """What replacing one user moves the statistic by, as a multiple of its bound (`Spec.replace`)."""
 
     def __post_init__(self) -> None:
-        _check(self.count, multiplier=self.multiplier, replace=self.replace)
+        _check(self.count, self.replace, multiplier=self.multiplier)
 
     @property
     def mu2(self) -> Fraction:
@@ -38,7 +38,7 @@ class Gaussian:
     @property
     def replace_mu2(self) -> Fraction:
         """Its mu^2 when one user is replaced."""
-        return self.mu2 * min(Fraction(self.replace), Fraction(2)) ** 2
+        return self.mu2 * Fraction(self.replace) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,21 @@ class DpalsRound:
     """`count` rounds of DPALS: item Grams and right-hand sides of the same users, perhaps the global Gram.
 
     All three are multipliers: noise std over stated bound. Replacing a user moves Grams and right-hand sides
-    together by less than each alone allows, so the round has a formula of its own (`replaced_round`).
+    together by less than each alone allows, so the round has a formula of its own (`replaced_round`), which
+    holds where both are made of the same clipped vectors and weights (`proofs/replace-one.md`).
     """
 
     gram: float
     rhs: float
     global_gram: float | None = None
     count: int = 1
+    gap: float = 0.0
+    """How far quantisation may part the two statistics: `lattice_gap`. 0 is real arithmetic."""
 
     def __post_init__(self) -> None:
         third = {} if self.global_gram is None else {"global_gram": self.global_gram}
         _check(self.count, gram=self.gram, rhs=self.rhs, **third)
+        not_negative("gap", self.gap)
 
     @property
     def mu2(self) -> Fraction:
@@ -66,7 +70,8 @@ class DpalsRound:
     @property
     def replace_mu2(self) -> Fraction:
         """The joint formula of the round; the global Gram alone moves by the root of 2."""
-        return self.count * (replaced_round(_inverse2(self.gram), _inverse2(self.rhs)) + 2 * self._global)
+        gram, rhs = _inverse2(self.gram), _inverse2(self.rhs)
+        return self.count * (replaced_round(gram, rhs, Fraction(self.gap)) + 2 * self._global)
 
     @property
     def _global(self) -> Fraction:
@@ -82,7 +87,7 @@ class Laplace:
     replace: float = 2.0
 
     def __post_init__(self) -> None:
-        _check(self.count, multiplier=self.multiplier, replace=self.replace)
+        _check(self.count, self.replace, multiplier=self.multiplier)
 
     @property
     def epsilon(self) -> Fraction:
@@ -166,17 +171,29 @@ def together(*statements: Statement) -> Statement:
     return Statement("approximate" if delta else "pure", epsilon, delta, replace)
 
 
-def replaced_round(gram_mu2: Fraction, rhs_mu2: Fraction) -> Fraction:
-    """mu^2 of a DPALS round when one user is replaced: h(a, b) of `proofs/replace-one.md`."""
-    if rhs_mu2 <= 2 * gram_mu2:
-        return 2 * gram_mu2 + 2 * rhs_mu2 + rhs_mu2**2 / (2 * gram_mu2)
-    return 4 * rhs_mu2
+def replaced_round(gram_mu2: Fraction, rhs_mu2: Fraction, gap: Fraction = Fraction(0)) -> Fraction:
+    """mu^2 of a DPALS round when one user is replaced: h(a, b) + 2 b gap of `proofs/replace-one.md`."""
+    twice = 4 * (gram_mu2 + rhs_mu2)
+    if rhs_mu2 > 2 * gram_mu2:
+        return min(twice, (4 + 2 * gap) * rhs_mu2)
+    return min(twice, 2 * gram_mu2 + (2 + 2 * gap) * rhs_mu2 + rhs_mu2**2 / (2 * gram_mu2))
+
+
+def lattice_gap(rank: int, items: int) -> float:
+    """How far 15-bit quantisation may part a user's Grams from the right-hand sides, on up to `items` items.
+
+    The factor is 2 for truncation; the rest covers single-precision roots and the shrinking of a long row.
+    """
+    return 2.2 * math.sqrt(rank) * (items**0.25 + 1) / 2**15
 
 
 def replaced_hush(
     counts: Fraction, bias: Fraction, scale: Fraction, moment: Fraction, refinement: Fraction = Fraction(0)
 ) -> Fraction:
-    """mu^2 of Hush's releases when one user is replaced, from the mu^2 of each (`proofs/hush.md`)."""
+    """mu^2 of Hush's releases when one user is replaced, from the mu^2 of each (`proofs/hush.md`).
+
+    What `Gaussian.replace` of sqrt(2.1), 2, 1, sqrt(2) and 2 adds up to.
+    """
     return Fraction(21, 10) * counts + 4 * bias + scale + 2 * moment + 4 * refinement
 
 
@@ -203,7 +220,7 @@ def _gaussian(events: list[Gaussian | DpalsRound], delta: float) -> Statement:
 
 def _pure(events: list[Laplace]) -> Statement:
     epsilon = sum((event.epsilon for event in events), Fraction(0))
-    replaced = sum((event.epsilon * min(Fraction(event.replace), 2) for event in events), Fraction(0))
+    replaced = sum((event.epsilon * Fraction(event.replace) for event in events), Fraction(0))
     return Statement("pure", float_up(epsilon), 0.0, float_up(replaced))
 
 
@@ -223,12 +240,14 @@ def _mixed(
     return Statement("approximate", loss.epsilon_at(delta), delta, loss.replace_epsilon_at(delta))
 
 
-def _check(count: int, **multipliers: float) -> None:
+def _check(count: int, replace: float = 2.0, **multipliers: float) -> None:
     for name, value in multipliers.items():
         if not 0 < value < math.inf:
             raise ArgumentError(name, f"{value} is not a finite number above 0", "Pass a value such as 4.0")
     if count < 1:
         raise ArgumentError("count", f"{count} is not a number of releases", "Pass a whole number above 0")
+    if not 1 <= replace <= 2:
+        raise ArgumentError("replace", f"{replace} is not from 1 to 2", "Pass 2, which always holds")
 
 
 def _inverse2(multiplier: float) -> Fraction:

@@ -1,8 +1,8 @@
 """Privacy loss distributions: one (epsilon, delta) for releases neither all Gaussian nor all Laplace.
 
 A thin coat over Google's `dp_accounting`, which rounds losses up to a grid and composes them by FFT
-(Doroshenko et al. 2022, "Connect the Dots"). Its rounding of losses is safe; what floating point may do to the
-sums is taken off delta before it is asked.
+(Doroshenko et al. 2022, "Connect the Dots"). Its rounding of losses is safe; what floating point may do to
+the sums is taken off delta before it is asked.
 """
 
 from __future__ import annotations
