@@ -41,7 +41,7 @@ def main() -> None:
     if broken := [link for page in pages(ROOT) for link in broken_links(page)]:
         sys.exit("links that lead nowhere:\n" + "\n".join(broken))
     lay_out()
-    # The theme is maintained until May 2027 and says so at every build; its successor reads the same mkdocs.yml.
+    # The theme is maintained until May 2027 and says so each time; its successor reads mkdocs.yml too.
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     subprocess.run(command, cwd=ROOT, check=True, env=quiet)
