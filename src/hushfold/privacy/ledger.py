@@ -19,11 +19,11 @@ from typing import Any, overload
 
 from hushfold.errors import ArgumentError, LedgerUnavailable, ResumeError
 from hushfold.privacy.ledger_folder import PrivateFolder, checked
-from hushfold.privacy.ledger_state import Books, Claim, Population, RunRecord, Total
+from hushfold.privacy.ledger_state import Books, Claim, Population, RunRecord, Total, price_of
 from hushfold.privacy.ledger_store import Store
 from hushfold.privacy.run import Run, canonical, checked_name, keyed, raise_command
 
-__all__ = ["Books", "Claim", "Ledger", "Population", "Run", "RunRecord", "Total"]
+__all__ = ["Books", "Claim", "Ledger", "Population", "Run", "RunRecord", "Total", "price_of"]
 
 
 _ENDLESS = 10**15  # units of a throw-away total nobody stated: no fit comes near

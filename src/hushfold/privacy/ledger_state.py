@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from hushfold.errors import LedgerCorrupt
+from hushfold.privacy.budget import NANO, Budget, decimal, units_of_epsilon
+from hushfold.privacy.gdp import probability
 
 Claim = Literal["gaussian", "pure", "approximate"]
 """What a release says: mu^2 of a Gaussian, a pure epsilon, or an (epsilon, delta) of its own (PLD)."""
 
 State = Literal["RESERVED", "COMMITTED", "PUBLISHED"]
 
-NANO = 10**9  # units in a mu^2 of 1, or in an epsilon of 1
 ATTO = 10**18  # delta units in a delta of 1
 START = bytes(32)
 _ENCODER = json.JSONEncoder(
@@ -59,6 +61,22 @@ class Total:
     """Of an approximate total, in 1e-18; 0 for the others."""
     epsilon: float | None = None
     delta: float = 0.0
+
+    @staticmethod
+    def of(budget: Budget) -> Total:
+        """The total of a population that may spend this budget."""
+        return Total(budget.claim, budget.units, 0, budget.epsilon, budget.delta)
+
+    @staticmethod
+    def approximate(epsilon: float, delta: float) -> Total:
+        """The total of releases with an (epsilon, delta) of their own, which add up; rounded down."""
+        delta_units = math.floor(decimal(probability("delta", delta)) * ATTO)
+        return Total("approximate", units_of_epsilon(epsilon), delta_units, epsilon, delta)
+
+
+def price_of(epsilon: float, delta: float) -> tuple[int, int]:
+    """Units and delta units to reserve for a release with an (epsilon, delta) of its own; rounded up."""
+    return math.ceil(decimal(epsilon) * NANO), math.ceil(decimal(delta) * ATTO)
 
 
 @dataclass(slots=True)

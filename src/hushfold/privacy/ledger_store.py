@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from hushfold.errors import LedgerError
+from hushfold.errors import LedgerError, LedgerUnavailable
 from hushfold.privacy.ledger_folder import PrivateFolder, format_head, parse_head
 from hushfold.privacy.ledger_sqlite import (
     check_file,
@@ -44,7 +44,7 @@ class Store:
 
     def __init__(self, path: Path | None, folder: PrivateFolder | None) -> None:
         self.path, self.folder = path, folder
-        self._orphan = False
+        self.read_only = self._orphan = False
         self._reset()
         _STORES.add(self)
         with translated():
@@ -84,6 +84,7 @@ class Store:
         with translated():
             store = Store(copy_of(path, room), folder)
             store._verify()
+            store.read_only = True
             return store
 
     def _make(self) -> None:
@@ -115,6 +116,8 @@ class Store:
                 raise LedgerError(
                     "the ledger cannot be used by what is being written to it: draw before commit"
                 )
+            if write and self.read_only:
+                raise LedgerUnavailable("the ledger can be read but not written now (disk full or read-only)")
             connection = self._here()
             self._busy = True
             try:
