@@ -4,10 +4,10 @@ The root of the normalised weight is folded into the dense row, one 15-bit row f
 
     v_ij = trunc(2^15 sqrt(w_ij / sqrt(B)) u_i / row_clip),    sum_j |v_ij|^4 <= 2^60 for each user
 
-**Lemma.** Adding or removing a user moves the integer sum by v_ij v_ij^T at each item j, whose Frobenius norm is
-|v_ij|^2: over the whole catalogue sqrt(sum_j |v_ij|^4) <= 2^30, so the real sum moves by at most
-`sqrt(weight_budget) * row_clip^2`. Replacing v by v' moves it by sum_j (|v_j|^4 + |v'_j|^4 - 2 (v_j . v'_j)^2)
-<= 2 * 2^60 squared, a factor sqrt 2. Proof: `proofs/gram.md`.
+**Lemma.** Adding or removing a user moves the integer sum by v_ij v_ij^T at each item j, whose Frobenius norm
+is |v_ij|^2: over the whole catalogue by sqrt(sum_j |v_ij|^4) <= 2^30, so the real sum moves by at most
+`sqrt(weight_budget) * row_clip^2`. Replacing v by v' moves it by the root of
+sum_j (|v_j|^4 + |v'_j|^4 - 2 (v_j . v'_j)^2) <= 2 * 2^60, a factor sqrt 2. Proof: `proofs/gram.md`.
 """
 
 from __future__ import annotations
@@ -87,8 +87,9 @@ def gram(rows: Rows, u: Real, weight_budget: float, row_clip: float) -> GramCont
     """Sum over users of w_ij u_i u_i^T for every item j, as row-major upper triangles (m x r (r + 1) / 2).
 
     `rows.values` are the weights, negative ones count as 0, each user's row of them scaled down until
-    sum_j w_ij^2 <= `weight_budget`; `u` (users x r) holds the dense rows, clipped to norm `row_clip`. A dense row
-    with anything not finite is 0. One user moves the result by at most `sqrt(weight_budget) * row_clip^2`.
+    sum_j w_ij^2 <= `weight_budget`; `u` (users x r) holds the dense rows, clipped to norm `row_clip`. A dense
+    row with anything not finite is 0. One user moves the result by at most
+    `sqrt(weight_budget) * row_clip^2`.
     """
     checked_rows("u", u, len(rows))
     budget, clip = checked_bound("weight_budget", weight_budget), checked_bound("row_clip", row_clip)

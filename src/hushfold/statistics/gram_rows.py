@@ -1,9 +1,9 @@
 """What one user adds to `gram`: the root of the normalised weight folded into the dense row, and the check.
 
-Kept is one float32 root an entry and one float32 row a user; their truncated product is the integer row of an entry,
-the same wherever and whenever it is computed, for a product of two floats has one rounding and no order. What is
-stored has passed the integer check **on these very products**, over the user's whole row and catalogue: the guarantee
-rests on that check, not on the floats before it.
+Kept are a float32 root for each entry and a float32 row for each user; their truncated product is the integer
+row of the entry, the same wherever and whenever it is computed, for a product of two floats has one rounding
+and no order. What is kept has passed the integer check **on these very products**, over the user's whole row
+and catalogue: the guarantee rests on that check, not on the floats before it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST = 2**60  # sum_j |v_ij|^4 of one user
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class FoldedRows:
-    """A block of users: entry e of user i stands for the integer row `trunc(roots[e] * rows[i])` of its item."""
+    """A block of users: entry e of user i is the integer row `trunc(roots[e] * rows[i])` at its item."""
 
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
@@ -52,8 +52,8 @@ def fold_reference(
     weights: NDArray[np.floating[Any]], row: Real, weight_bound: float, row_clip: float
 ) -> NDArray[np.int64]:
     """One user's integer rows, one a weight, in plain numpy."""
-    rooted = np.sqrt(_direction(np.maximum(np.float64(weights), 0), weight_bound)).astype(np.float32)
-    dense = (_direction(np.float64(row), row_clip) * TWO_FACTORS).astype(np.float32)
+    rooted = np.sqrt(_direction(np.maximum(weights, 0), weight_bound)).astype(np.float32)
+    dense = (_direction(row, row_clip) * TWO_FACTORS).astype(np.float32)
     for roots in (rooted, rooted * _SHRINK):
         v = np.trunc(np.outer(roots, dense)).astype(np.int64)
         if sum(int(square) ** 2 for square in (v * v).sum(axis=1)) <= _LONGEST:
@@ -61,8 +61,9 @@ def fold_reference(
     return np.zeros((len(weights), len(row)), np.int64)
 
 
-def _direction(row: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+def _direction(values: Real, bound: float) -> NDArray[np.float64]:
     """The row in units of `bound`, not longer than 1; 0 if anything in it is not finite."""
+    row = values.astype(np.float64)
     if not np.isfinite(row).all():
         return np.zeros_like(row)
     unit = max([bound, *np.abs(row)])
@@ -134,12 +135,13 @@ def _too_long(roots: NDArray[np.float32], row: NDArray[np.float32]) -> bool:  # 
     total = np.int64(0)
     square = np.int64(0)
     last = np.float32(-1)
-    for root in roots:
+    for entry in range(len(roots)):
+        root = roots[entry]
         if root != last:  # equal weights are common, and have the same integers
             square = np.int64(0)
-            for value in row:
-                whole = np.int64(np.int32(root * value))
+            for a in range(len(row)):
+                whole = np.int64(np.int32(root * row[a]))
                 square += whole * whole
             last = root
         total += square * square
-    return total > _LONGEST
+    return bool(total > _LONGEST)

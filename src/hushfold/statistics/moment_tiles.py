@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hushfold.statistics.base import TILE
-from hushfold.statistics.prefetch import prefetch
+from hushfold.statistics.lanes import prefetch
 
 _AHEAD = 6  # visits between fetching a row and adding it
 _LINE = 32  # entries of 2 bytes in a cache line
