@@ -27,7 +27,7 @@ class LaplaceSampler:
     """
 
     def __init__(self, scale: int) -> None:
-        if scale != int(scale) or not 1 <= scale <= LARGEST_SCALE:
+        if not (1 <= scale <= LARGEST_SCALE and scale == int(scale)):
             raise NoiseError("no Laplace noise of this scale: it is a whole number of steps from 1 to 2^56")
         self.scale = int(scale)
 

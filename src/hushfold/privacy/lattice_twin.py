@@ -46,17 +46,22 @@ def _cell(thresholds: list[int], levels: int, first: int, ties: Iterator[int]) -
 
 def _point(law: Law, cell: int, word: int, ties: Iterator[int]) -> tuple[int, bool]:
     """A point of the cell, by the low bits of `word`, and whether it is kept, by the high ones."""
+    x = (cell - law.half) * 2**law.shift + word % 2**law.shift
+    limit, missing = bound(law, cell, x), 53 - law.bits
+    uniform = word >> (64 - law.bits) << missing
+    if uniform < limit < uniform + 2**missing:  # the bits at hand do not tell
+        uniform += next(ties) >> (64 - missing)
+    return x, uniform < limit
+
+
+def bound(law: Law, cell: int, x: int) -> int:
+    """2^53 times the probability that `x` is kept, rounded up: its density over that at the end nearest zero."""
     start = (cell - law.half) * 2**law.shift
-    x = start + word % 2**law.shift
-    end = start if cell >= law.half else start + 2**law.shift - 1  # the one nearest zero
+    end = start if cell >= law.half else start + 2**law.shift - 1
     t = float(abs(x - end)) * float(abs(x + end)) * law.scale
     low = 1.0 - t
     high = low + 0.5 * t * t
-    bound = ceil(min(max(low, exponential(law, t)), high) * 2.0**53)
-    uniform, missing = word >> (64 - law.bits) << (53 - law.bits), 53 - law.bits
-    if uniform < bound < uniform + 2**missing:  # the bits at hand do not tell
-        uniform += next(ties) >> (64 - missing)
-    return x, uniform < bound
+    return ceil(min(max(low, exponential(law, t)), high) * 2.0**53)
 
 
 def exponential(law: Law, t: float) -> float:

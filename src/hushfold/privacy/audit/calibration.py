@@ -90,8 +90,9 @@ def sign_p(values: NDArray[np.float64]) -> float:
 
 
 def correlation_p(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """p-value of two runs of noise being independent: neighbours, two tiles, two releases."""
-    return _normal_p(float(np.dot(a, b)) / float(np.sqrt(np.dot(a * a, b * b))))
+    """p-value of two runs of noise being independent: neighbours, two tiles, two releases; 0 without noise."""
+    spread = float(np.sqrt(np.dot(a * a, b * b)))
+    return _normal_p(float(np.dot(a, b)) / spread) if spread > 0 else 0.0
 
 
 def points_p(values: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
