@@ -14,10 +14,10 @@ STAMP := $(VENV)/.installed
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test check slow bench reproduce docs lock wheel clean
+.PHONY: help demo test check lint format types rules slow bench reproduce docs lock wheel clean
 
 help:  ## List these commands.
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(STAMP)-runtime  ## Simulated ratings, a private fit, baselines, the privacy card and a report.
 	$(BIN)/hushfold demo
@@ -25,10 +25,18 @@ demo: $(STAMP)-runtime  ## Simulated ratings, a private fit, baselines, the priv
 test: $(STAMP)-test  ## The fast tests.
 	$(BIN)/python -m pytest
 
-check: $(STAMP)-check  ## Lint, format, types and the house rules.
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+check: lint format types rules  ## Lint, format, types and the house rules.
+
+lint: $(STAMP)-check
+	$(BIN)/ruff check --quiet
+
+format: $(STAMP)-check
+	$(BIN)/ruff format --check --quiet
+
+types: $(STAMP)-check
 	$(BIN)/pyright --warnings
+
+rules: $(STAMP)-runtime
 	PYTHONPATH=scripts $(BIN)/python -m house_rules
 
 slow: $(STAMP)-test  ## The slow tests: audits with fresh coins, other engines, real data where present.
