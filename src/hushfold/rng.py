@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from hushfold.errors import ArgumentError
 
+Coins = np.random.Generator
+"""The type of a stream, for those who are handed one: only this file makes any."""
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hushfold.privacy.audit.hostile import Neighbours, hostile_rows, pack
+from hushfold.rng import Coins
 from hushfold.statistics.relation import Relation
 from hushfold.statistics.rows import guard
 from hushfold.types import Rows
@@ -19,10 +19,10 @@ Matrix = NDArray[np.int64]
 
 def matrices_changed(
     relation: Relation, value_step: float, users: int = 10, pairs: int = 10
-) -> Callable[[Generator, int], Neighbours]:
+) -> Callable[[Coins, int], Neighbours]:
     """A maker of hostile matrices with neighbours under `relation`; user i has key i."""
 
-    def neighbours(coins: Generator, catalogue: int) -> Neighbours:
+    def neighbours(coins: Coins, catalogue: int) -> Neighbours:
         matrix = _whole_matrix(hostile_rows(coins, users, catalogue))
         others = [matrix + _change(coins, relation, matrix.shape) for _ in range(pairs)]
         return _rows(matrix, value_step), [_rows(other, value_step) for other in others]
@@ -30,7 +30,7 @@ def matrices_changed(
     return neighbours
 
 
-def _change(coins: Generator, relation: Relation, shape: tuple[int, ...]) -> Matrix:
+def _change(coins: Coins, relation: Relation, shape: tuple[int, ...]) -> Matrix:
     """A random change the relation allows, more often than not the largest."""
     change = np.zeros(shape, np.int64)
     sign = int(coins.choice([-1, 1]))

@@ -26,15 +26,22 @@ _WILD = (1.0, 1e-4, 1e4, 1e200, np.nan, np.inf, 0.0, 1.0)
 
 def user_numbers(name: str, rows: Rows, width: int) -> NDArray[np.float64]:
     """Numbers a user might have computed, hostile ones among them: a function of own key and own row only."""
-    words = np.stack([_COINS.per_user(f"{name} {column}", rows.keys) for column in range(width)], axis=1)
-    numbers = words.astype(np.float64) / 2.0**63 - 1
+    numbers = _uniform(name, rows, width)
     wild = np.array(_WILD)[_COINS.per_user(f"{name} wild", rows.keys) % np.uint64(len(_WILD))]
     return numbers * (wild * _turn(rows))[:, None]
 
 
 def _turn(rows: Rows) -> NDArray[np.float64]:
     """1 or -1, by the sign of the user's first value: turning a row round turns the numbers round."""
-    return np.array([-1.0 if len(values) and values[0] < 0 else 1.0 for _, values in rows.each()])
+    first = np.r_[rows.values, np.float32(0)][rows.indptr[:-1]]
+    return np.where((first < 0) & (np.diff(rows.indptr) > 0), -1.0, 1.0)
+
+
+def _uniform(name: str, rows: Rows, width: int) -> NDArray[np.float64]:
+    """Uniform numbers in [-1, 1) per user, by the key alone."""
+    columns = np.tile(np.arange(width, dtype=np.int32), len(rows))
+    words = _COINS.per_entry(name, np.repeat(rows.keys, width), columns)
+    return (words.astype(np.float64) / 2.0**63 - 1).reshape(-1, width)
 
 
 def _total(rows: Rows) -> tuple[Contribution, ...]:
@@ -83,8 +90,7 @@ def _declared(rows: Rows, image: LinearMap) -> tuple[Contribution, ...]:
 
 
 def _vectors(rows: Rows, image: LinearMap) -> tuple[Contribution, ...]:
-    words = np.stack([_COINS.per_user(f"phi {column}", rows.keys) for column in range(3)], axis=1)
-    return (linear(rows, words.astype(np.float64) / 2.0**63 - 1, image),)
+    return (linear(rows, _uniform("phi", rows, 3), image),)
 
 
 def _linear(kind: Kind, steps: int, norm: Norm, two_sided: bool, catalogue: int = 600) -> Subject:
