@@ -12,7 +12,7 @@ from house_rules.source import PACKAGE, Finding, Source
 
 SHAPES = ("total", "cross", "moment", "gram", "dense", "linear")
 
-# A folder of one machine, at the start of a word: `/home/ann/x`, but not `src/home/x` or a URL's path.
+# A folder of one machine at the start of a word; not a path inside the repository, nor a part of an address.
 MACHINE_PATH = re.compile(r"(?<![\w./*-])/(?:home|root|Users|opt|mnt|media|srv|workspace|work)/[\w.-]")
 LOCAL_FILE = re.compile(r"\bfile:/{2,3}[\w.-]")
 
