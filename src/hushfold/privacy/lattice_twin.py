@@ -55,7 +55,7 @@ def _point(law: Law, cell: int, word: int, ties: Iterator[int]) -> tuple[int, bo
 
 
 def bound(law: Law, cell: int, x: int) -> int:
-    """2^53 times the probability that `x` is kept, rounded up: its density over that at the end nearest zero."""
+    """2^53 times the probability that `x` is kept, rounded up: its density over that nearest zero."""
     start = (cell - law.half) * 2**law.shift
     end = start if cell >= law.half else start + 2**law.shift - 1
     t = float(abs(x - end)) * float(abs(x + end)) * law.scale

@@ -90,7 +90,7 @@ def sign_p(values: NDArray[np.float64]) -> float:
 
 
 def correlation_p(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """p-value of two runs of noise being independent: neighbours, two tiles, two releases; 0 without noise."""
+    """p-value of two runs of noise being independent: neighbours, two tiles, two releases; of none, 0."""
     spread = float(np.sqrt(np.dot(a * a, b * b)))
     return _normal_p(float(np.dot(a, b)) / spread) if spread > 0 else 0.0
 
