@@ -19,7 +19,7 @@ from hushfold.data import columns as cast
 from hushfold.data import placing
 from hushfold.data.identity import Column
 from hushfold.data.placing import MODES, Repeats
-from hushfold.data.source import Columns, Source, column_of
+from hushfold.data.source import Columns, Source, ahead, column_of
 from hushfold.data.vocabulary import Vocabulary
 from hushfold.types import Rows
 
@@ -79,7 +79,7 @@ class Census:
 def scan(task: Task, step: str, names: tuple[str, ...], groups: range) -> Iterator[tuple[int, Column]]:
     """Batches of a source, with progress."""
     done = 0
-    for group, batch in task.source.scan(names, groups):
+    for group, batch in ahead(task.source.scan(names, groups)):
         yield group, batch
         done += len(batch)
         task.progress(step, done, task.source.rows)

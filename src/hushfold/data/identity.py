@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hushfold.data.words import word_at
+
 Column = Any  # an Arrow array (pyarrow ships no types)
 
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -40,12 +42,16 @@ def text_key(data: Any, start: int, stop: int) -> Any:
     """Key of the text `data[start:stop]` (UTF-8 bytes): eight bytes at a time, its length first."""
     key = _mix(np.uint64(_TEXT) ^ np.uint64(stop - start))
     position = start
-    while position < stop:
-        word = np.uint64(0)
-        for i in range(min(8, stop - position)):
-            word |= np.uint64(data[position + i]) << np.uint64(8 * i)
-        key = _mix((key ^ word) + np.uint64(_GOLDEN))
+    while position + 8 <= stop:
+        key = _mix((key ^ word_at(data, position)) + np.uint64(_GOLDEN))
         position += 8
+    if position < stop:
+        word, shift = np.uint64(0), np.uint64(0)
+        while position < stop:
+            word |= np.uint64(data[position]) << shift
+            shift += np.uint64(8)
+            position += 1
+        key = _mix((key ^ word) + np.uint64(_GOLDEN))
     return key
 
 

@@ -13,9 +13,11 @@ from numba import njit
 import numpy as np
 
 from hushfold.data.identity import number_key, text_key, whole_number
+from hushfold.data.words import same_bytes
 
 _BLANKS = "".join(map(chr, range(1, 33)))  # NUL is a code point like any other
 MISSING, UNKNOWN = -1, -2  # codes of an id that is absent or blank, and of one a closed vocabulary lacks
+_FREE, _CODE, _TAG = np.uint64(0), np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF00000000)
 
 
 def codes_by_dictionary(known: dict[str, int], ids: Iterable[str | None], grow: bool) -> list[int]:
@@ -107,25 +109,27 @@ def hashed_codes(
     codes: Any,
     done: int,
 ) -> Any:
-    """Codes of whole numbers through an open-addressing table kept at most half full."""
+    """Codes of whole numbers through an open-addressing table (see `fill_table`) kept at most half full."""
     mask = np.uint64(len(table) - 1)
     for i in range(done, len(numbers)):
         if not (everyone or present[i]):
             codes[i] = MISSING
             continue
         number = np.int64(numbers[i])
-        slot = number_key(number) & mask
-        while table[slot] >= 0 and known[table[slot]] != number:
+        key = number_key(number)
+        slot = key & mask
+        code = UNKNOWN
+        while table[slot] != _FREE:
+            if _TAG & (table[slot] ^ key) == _FREE and known[np.int64(_CODE & table[slot]) - 1] == number:
+                code = np.int64(_CODE & table[slot]) - 1
+                break
             slot = (slot + np.uint64(1)) & mask
-        code = table[slot]
-        if code < 0:
-            if not grow:
-                codes[i] = UNKNOWN
-                continue
+        if code < 0 and grow:
             if size == len(known) or 2 * size >= len(table):
                 return i, size
-            known[size], table[slot], code = number, size, size
+            known[size], code = number, size
             size += 1
+            table[slot] = (key & _TAG) | np.uint64(size)
         codes[i] = code
     return len(numbers), size
 
@@ -152,42 +156,39 @@ def text_codes(
             codes[i] = MISSING
             continue
         whole, number = whole_number(data, start, stop)
-        slot = (number_key(number) if whole else text_key(data, start, stop)) & mask
-        while table[slot] >= 0 and not _same(data, start, stop, arena, known, table[slot]):
+        key = number_key(number) if whole else text_key(data, start, stop)
+        slot = key & mask
+        code = UNKNOWN
+        while table[slot] != _FREE:
+            if _TAG & (table[slot] ^ key) == _FREE:
+                candidate = np.int64(_CODE & table[slot]) - 1
+                first = known[candidate]
+                if known[candidate + 1] - first == stop - start and same_bytes(
+                    data, start, arena, first, stop - start
+                ):
+                    code = candidate
+                    break
             slot = (slot + np.uint64(1)) & mask
-        code = table[slot]
-        if code < 0:
-            if not grow:
-                codes[i] = UNKNOWN
-                continue
-            if size + 1 == len(known) or 2 * size >= len(table) or known[size] + stop - start > len(arena):
+        if code < 0 and grow:
+            first = known[size]
+            if size + 1 == len(known) or 2 * size >= len(table) or first + stop - start > len(arena):
                 return i, size
             for j in range(stop - start):
-                arena[known[size] + j] = data[start + j]
-            known[size + 1] = known[size] + stop - start
-            table[slot] = code = size
+                arena[first + j] = data[start + j]
+            known[size + 1] = first + stop - start
+            code = size
             size += 1
+            table[slot] = (key & _TAG) | np.uint64(size)
         codes[i] = code
     return len(codes), size
 
 
 @njit(nogil=True, cache=True)
-def _same(data: Any, start: int, stop: int, arena: Any, known: Any, code: int) -> Any:
-    first = known[code]
-    if known[code + 1] - first != stop - start:
-        return False
-    for j in range(stop - start):
-        if data[start + j] != arena[first + j]:
-            return False
-    return True
-
-
-@njit(nogil=True, cache=True)
 def fill_table(table: Any, keys: Any) -> None:
-    """Put the codes 0, 1, ... into an empty hash table by their keys."""
+    """Put the codes 0, 1, ... into an empty table: 32 bits of the key, to tell most strangers apart, and code + 1."""
     mask = np.uint64(len(table) - 1)
     for code in range(len(keys)):
         slot = keys[code] & mask
-        while table[slot] >= 0:
+        while table[slot] != _FREE:
             slot = (slot + np.uint64(1)) & mask
-        table[slot] = code
+        table[slot] = (keys[code] & _TAG) | np.uint64(code + 1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 
 from hushfold.errors import InputError
 
-BATCH = 1 << 17  # rows handled at a time: small beside the whole, large beside the cost of a call
+BATCH = 1 << 16  # rows handled at a time: small beside the whole, large beside the cost of a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,15 @@ class TableSource:
         table = self._table.select(require_once(self.names, names))
         for batch in table.to_batches(max_chunksize=BATCH) if groups else ():
             yield 0, batch
+
+
+def ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches, the next one being read on another thread while this one is used."""
+    with ThreadPoolExecutor(1) as reader:
+        waiting = reader.submit(next, batches, None)
+        while (batch := waiting.result()) is not None:
+            waiting = reader.submit(next, batches, None)
+            yield batch
 
 
 def require_once(names: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:

@@ -37,7 +37,7 @@ class Vocabulary:
         self._size = 0
         self._base = 0
         self._direct = True
-        self._table = np.full(0, -1, np.int32)
+        self._table: NDArray[Any] = np.zeros(0, np.int32)  # by number - base, or by key (`fill_table`)
         self._numbers: NDArray[np.int64] | None = np.zeros(0, np.int64)
         self._arena, self._offsets = _TEXTLESS, np.zeros(1, np.int64)
         self._twin: Vocabulary | None = None  # the same ids as texts, for a closed vocabulary of numbers
@@ -215,7 +215,7 @@ class Vocabulary:
             self._rehash(2 * room)
 
     def _rehash(self, slots: int) -> None:
-        self._table = np.full(1 << (slots - 1).bit_length(), -1, np.int32)
+        self._table = np.zeros(1 << (slots - 1).bit_length(), np.uint64)
         fill_table(self._table, self.keys())
 
 

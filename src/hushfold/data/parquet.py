@@ -1,0 +1,128 @@
+"""Parquet: one file or a folder of them (hive partitions included), streamed by row group, only the columns read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hushfold.data.source import BATCH, require_once
+from hushfold.errors import InputError
+
+_BUFFER = 1 << 20  # bytes of a column read at a time, instead of its whole row group
+_CODED = 6  # bytes a row below which a text column must be stored as a dictionary
+_NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+class ParquetSource:
+    """Row groups of one or many files; `key=value` folders are columns too."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads the footers only."""
+        files = [path] if path.is_file() else _files_below(path)
+        self._parts: list[tuple[Path, int, dict[str, str | None]]] = []
+        self.rows, names = 0, None
+        for file in files:
+            keys = {} if file == path else _partition(file.relative_to(path))
+            with _typed(file), pq.ParquetFile(file) as opened:
+                here = (*opened.schema_arrow.names, *(k for k in keys if k not in opened.schema_arrow.names))
+                self.rows += opened.metadata.num_rows
+                self._parts += [(file, group, keys) for group in range(opened.num_row_groups)]
+            # columns that only some files have cannot be read from all of them
+            names = here if names is None else tuple(n for n in names if n in here)
+        self.names: tuple[str, ...] = names or ()
+        self.groups = len(self._parts)
+
+    def scan(self, names: tuple[str, ...], groups: range) -> Iterator[tuple[int, Any]]:
+        """Batches of the named columns, row group by row group."""
+        wanted = require_once(self.names, names)
+        index = groups.start
+        while index < groups.stop:
+            file, first, keys = self._parts[index]
+            stop = index
+            while stop < groups.stop and self._parts[stop][0] == file:
+                stop += 1
+            with _typed(file), _open(file, wanted) as opened:
+                stored = [n for n in wanted if n in opened.schema_arrow.names]
+                for group in range(first, first + stop - index):
+                    if not stored:
+                        batches = [_empty(opened.metadata.row_group(group).num_rows)]
+                    else:
+                        batches = opened.iter_batches(BATCH, row_groups=[group], columns=stored)
+                    for batch in batches:
+                        yield index - first + group, _with_keys(batch, stored, wanted, keys)
+            index = stop
+
+
+def _open(file: Path, wanted: list[str]) -> Any:
+    """Texts that are stored as dictionaries are read as dictionaries: a few distinct ids instead of every row."""
+    opened = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
+    if not opened.num_row_groups:
+        return opened
+    group = opened.metadata.row_group(0)
+    chunks = [group.column(i) for i in range(group.num_columns)]
+    short = [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.physical_type == "BYTE_ARRAY" and chunk.path_in_schema in wanted
+        if chunk.total_uncompressed_size < _CODED * chunk.num_values
+    ]
+    if not short:
+        return opened
+    opened.close()
+    return pq.ParquetFile(file, read_dictionary=short, buffer_size=_BUFFER, pre_buffer=False)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """The Parquet files of a folder, hidden and underscored names left out, in the order of their paths."""
+    found = [
+        file
+        for file in sorted(folder.rglob("*.parquet"))
+        if file.is_file() and not any(p.startswith(("_", ".")) for p in file.relative_to(folder).parts)
+    ]
+    if not found:
+        raise InputError(f"{folder} holds no Parquet file and no known layout. Name a file in it")
+    return found
+
+
+def _partition(file: Path) -> dict[str, str | None]:
+    pairs = (part.split("=", 1) for part in file.parent.parts if "=" in part)
+    return {unquote(k): None if v == _NO_PARTITION else unquote(v) for k, v in pairs}
+
+
+def _empty(rows: int) -> Any:
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
+
+
+def _with_keys(batch: Any, stored: list[str], wanted: list[str], keys: dict[str, str | None]) -> Any:
+    """The batch with the columns that stand in the folders' names."""
+    if len(stored) == len(wanted):
+        return batch
+    arrays = [
+        batch.column(stored.index(name))
+        if name in stored
+        else pa.DictionaryArray.from_arrays(
+            pa.repeat(pa.scalar(0 if keys[name] is not None else None, pa.int8()), len(batch)),
+            pa.array([keys[name] or ""], pa.large_string()),
+        )
+        for name in wanted
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=wanted)
+
+
+@contextmanager
+def _typed(file: Path) -> Iterator[None]:
+    """Errors of the Parquet library as typed ones: they may quote a file's content, so their text is left out."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{file} is no readable Parquet file ({type(error).__name__}): damaged, cut short or of an unknown version"
+        ) from None
