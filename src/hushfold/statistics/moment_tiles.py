@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushfold.statistics.base import TILE
 from hushfold.statistics.lanes import prefetch
 
-_AHEAD = 6  # visits between fetching a row and adding it
+_AHEAD = 10  # visits between fetching a row and adding it
 _LINE = 32  # entries of 2 bytes in a cache line
 
 
@@ -164,7 +164,8 @@ def _add(  # pragma: no cover
                     prefetch(places, start[visit + _AHEAD] + line * _LINE)
                     prefetch(values, start[visit + _AHEAD] + line * _LINE)
             value = np.int64(own[visit])
-            for entry in range(start[visit], start[visit] + length[visit]):
+            begin = np.uint64(start[visit])  # unsigned: no check for places counted from the end
+            for entry in range(begin, begin + np.uint64(length[visit])):
                 sums[places[entry]] += value * values[entry]
         panel[row] = sums[first:]
 
@@ -189,6 +190,7 @@ def _add_level(  # pragma: no cover
                 for line in range(3):
                     prefetch(places, start[visit + _AHEAD] + line * _LINE)
             square = np.int64(own[visit]) * np.int64(own[visit])
-            for entry in range(start[visit], start[visit] + length[visit]):
+            begin = np.uint64(start[visit])  # unsigned: no check for places counted from the end
+            for entry in range(begin, begin + np.uint64(length[visit])):
                 sums[places[entry]] += square
         panel[row] = sums[first:]
