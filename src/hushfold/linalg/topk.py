@@ -2,9 +2,9 @@
 
 Items stand in panels by decreasing norm. A block of users meets a panel in one matrix product whose result
 fits a core's cache; a compiled pass then offers the scores to each user's heap, reading 128 at a time and
-looking closer only where one of them reaches the user's k-th best. A user for whom |user| |item| can't reach it
-any more is done: of a trained model's items most are never scored. Equal scores: the lower item index first.
-Public maths: what goes in is released or the user's own.
+looking closer only where one of them reaches the user's k-th best. A user for whom |user| |item| can reach it
+no more is done: of a trained model's items most are never scored. Of equal scores the lower item index comes
+first. Public maths: what goes in is released or the user's own.
 """
 
 from __future__ import annotations
@@ -52,9 +52,8 @@ def topk(
     """
     left, panels = np.ascontiguousarray(users, np.float32), _Panels.of(np.asarray(items, np.float32))
     if left.ndim != 2 or left.shape[1] != panels.factors.shape[1]:
-        raise ArgumentError(
-            "items", "users and items differ in their number of factors", "Pass n x r and m x r"
-        )
+        problem = "users and items differ in their number of factors"
+        raise ArgumentError("items", problem, "Pass n x r and m x r")
     indptr, hidden = _checked(k, exclude, len(left))
     best = Top(np.empty((len(left), k), np.int32), np.empty((len(left), k), np.float32))
 
