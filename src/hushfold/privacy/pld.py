@@ -55,7 +55,8 @@ class PrivacyLoss:
 
         An (epsilon, delta) holds for the two steps as (2 epsilon, (1 + e^epsilon) delta).
         """
-        steps = ((self.epsilon_at(d), d) for d in np.geomspace(delta / 2, SMALLEST_DELTA, GROUPS)[:-1])
+        deltas = np.maximum(np.geomspace(delta / 2, SMALLEST_DELTA, GROUPS), SMALLEST_DELTA)
+        steps = ((self.epsilon_at(d), d) for d in deltas)
         return min(
             (2 * epsilon for epsilon, d in steps if (1 + math.exp(epsilon)) * d <= delta * (1 - 1e-9)),
             default=math.inf,
