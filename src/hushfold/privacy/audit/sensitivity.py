@@ -32,6 +32,7 @@ from hushfold.statistics.base import LATTICE, Contribution, Spec, svec_diagonal,
 from hushfold.types import Rows
 
 TIGHT = 0.999  # of the bound: some neighbour must come this close
+BLOCKS = 3  # of users, over which every sum is taken
 _SQUARES_FIT = 2**43  # below this, squares of halves of 20 bits add up within int64
 
 
@@ -129,8 +130,8 @@ def check_company(subject: Subject, seed: int = 0, users: int = 40) -> list[Chec
 
 def add_up(subject: Subject, rows: Rows, users_per_block: int) -> Sums:
     """The integer sums of a data set, through two accumulators that are merged in the end."""
-    nobody = Rows.empty(subject.catalogue)
-    halves = [[c.accumulator() for c in subject.contribute(nobody, *subject.public)] for _ in range(2)]
+    nobody = subject.contribute(Rows.empty(subject.catalogue), *subject.public)
+    halves = [[contribution.accumulator() for contribution in nobody] for _ in range(2)]
     for number, block in enumerate(_blocks(rows, (users_per_block,))):
         for total, part in zip(halves[number % 2], subject.contribute(block, *subject.public), strict=True):
             total.add(part)
@@ -188,7 +189,7 @@ def _worst(
     worst, seen = [0] * len(specs), 0
     while seen < pairs:
         rows, others = neighbours(coins, subject.catalogue)
-        size = max(1, len(rows) // int(coins.integers(3, 6)))
+        size = max(1, -(-len(rows) // BLOCKS))
         here = add_up(subject, rows, size)
         for other in others:
             there = add_up(subject, other, size)
