@@ -102,8 +102,9 @@ def forge(edit: Callable[[list[dict]], object], *, forget_mark: bool = False) ->
             connection.execute("DELETE FROM entries")
             digest = START
             for seq, entry in enumerate(entries, 1):
-                digest = link(digest, seq, encode(entry))
-                connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (seq, encode(entry), digest))
+                body = encode(entry) if entry else b"[]"
+                digest = link(digest, seq, body)
+                connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (seq, body, digest))
             connection.execute("UPDATE head SET seq = ?, digest = ?", (len(entries), digest))
         if forget_mark:
             (folder / ".hushfold/people.ledger/head").unlink()
@@ -163,6 +164,8 @@ MUTATIONS: dict[str, Callable[[Path], object]] = {
     "more spent than the total, with a new chain": forge(overspend, forget_mark=True),
     "a release committed twice, with a new chain": forge(commit_twice, forget_mark=True),
     "an unknown kind of entry": forge(lambda entries: entries.append({"kind": "gift"}), forget_mark=True),
+    "a kind of entry that is a method": forge(lambda e: e.append({"kind": "_eq__"}), forget_mark=True),
+    "an entry that is a list": forge(lambda e: e.append([]), forget_mark=True),
     "an entry without its fields": forge(lambda entries: entries.append({"kind": "total"}), forget_mark=True),
     "an older copy": replace("older"),
     "another ledger": replace("elsewhere/people.ledger"),

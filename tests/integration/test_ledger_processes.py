@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +84,29 @@ def test_the_loser_of_a_commit_race_reads_the_winners_bytes(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_hundred_commit_races(tmp_path: Path) -> None:
     _races(tmp_path / "people.ledger", 100)
+
+
+def naive_spend(path: Path, barrier: Any) -> int:
+    """The obvious ledger: read a JSON file, check, write a temporary file and rename it over the old one."""
+    barrier.wait()
+    granted = 0
+    for _ in range(SPENDS):
+        spent = json.loads(path.read_text())["spent"]
+        if spent < BUDGET:
+            own = path.with_suffix(f".{os.getpid()}")
+            own.write_text(json.dumps({"spent": spent + 1}))
+            own.replace(path)
+            granted += 1
+    return granted
+
+
+@pytest.mark.slow
+def test_the_naive_ledger_is_caught(tmp_path: Path) -> None:
+    """The negative control: under the same load it grants more than it has, or forgets what it granted."""
+    path = tmp_path / "naive.json"
+    path.write_text(json.dumps({"spent": 0}))
+    with SPAWN.Manager() as manager, SPAWN.Pool(PROCESSES) as pool:
+        barrier = manager.Barrier(PROCESSES, timeout=60)
+        granted = sum(pool.starmap(naive_spend, [(path, barrier)] * PROCESSES))
+    recorded = json.loads(path.read_text())["spent"]
+    assert granted > BUDGET or recorded != granted

@@ -8,6 +8,7 @@ run is charged against it before its statistic is computed, in whole units, in o
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import tempfile
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from typing import Any, overload
 
 from hushfold.errors import ArgumentError, LedgerUnavailable, ResumeError
 from hushfold.privacy.ledger_folder import PrivateFolder, checked
+from hushfold.privacy.ledger_sqlite import is_busy
 from hushfold.privacy.ledger_state import Books, Claim, Population, RunRecord, Total, price_of
 from hushfold.privacy.ledger_store import Store
 from hushfold.privacy.run import Run, canonical, checked_name, keyed, raise_command
@@ -83,6 +85,7 @@ class Ledger:
         ledger = Ledger.attach(path, create=True, expect_head=expect_head)
         ledger._population = population
         try:
+            ledger._sweep()
             ledger._declare(population, total, default_total)
         except BaseException:
             ledger.close()
@@ -105,10 +108,8 @@ class Ledger:
             )
         try:
             ledger = Ledger(Store.open(place, folder), None)
-            with ledger.store.transaction() as books:
-                folder.sweep({run.id for run in books.runs.values() if not run.closed})
-        except LedgerUnavailable:
-            if create:
+        except LedgerUnavailable as error:
+            if create or is_busy(error.__cause__):
                 raise
             room = tempfile.TemporaryDirectory(prefix="hushfold-")
             ledger = Ledger(Store.read_copy(place, folder, Path(room.name)), None)
@@ -135,6 +136,7 @@ class Ledger:
         Settings and data digest are compared as keyed digests; the key stays in the private folder beside the
         ledger until the run is closed. Nothing is charged here.
         """
+        forbid_core_dumps()
         identity = secrets.token_hex(8) if run_id is None else checked_name("run_id", run_id)
         with self.store.transaction() as books:
             record, secret = books.runs.get(identity), self._secret(identity)
@@ -220,6 +222,12 @@ class Ledger:
                     f"Leave it out, or raise it on the record: {raise_command(self.store.name, population)}",
                 )
 
+    def _sweep(self) -> None:
+        """Remove the secrets of runs that are closed, or that were killed before they were entered."""
+        with self.store.transaction() as books:
+            if self.store.folder:
+                self.store.folder.sweep({run.id for run in books.runs.values() if not run.closed})
+
     def _append_total(self, population: str, total: Total) -> None:
         if not (0 <= total.units < 2**62 and 0 <= total.delta_units <= 10**18):
             raise ArgumentError("total", "it is out of range", "Pass a positive epsilon and a delta below 1")
@@ -246,6 +254,11 @@ def throw_away(population: str = "throw-away", total: Total | None = None) -> Le
         for stated in (total,) if total else endless:
             ledger._append_total(population, stated)  # pyright: ignore[reportPrivateUsage]
     return ledger
+
+
+def forbid_core_dumps() -> None:
+    """From the first run on, a crash of this process writes no image of its memory to disk."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _compare(record: RunRecord, entry: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ def checked(path: str | os.PathLike[str]) -> Path:
         found = place.lstat() if os.path.lexists(place) else None
     except (OSError, ValueError, RuntimeError) as error:
         raise _refused(path, "its folder does not exist or cannot be entered") from error
-    if not folder.is_dir() or Path(path).name in ("", ".."):
+    if not folder.is_dir() or Path(path).name in ("", "..") or "\0" in Path(path).name:
         raise _refused(path, "it is not a file in a folder")
     if found and stat.S_ISLNK(found.st_mode):
         raise _refused(path, "it is a symbolic link")

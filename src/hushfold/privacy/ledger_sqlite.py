@@ -20,7 +20,7 @@ TABLES = {
     "head": "CREATE TABLE head (one INTEGER PRIMARY KEY, seq INTEGER NOT NULL, digest BLOB NOT NULL)",
     "parts": "CREATE TABLE parts (part INTEGER PRIMARY KEY, body BLOB NOT NULL)",
 }
-_PASSING = ("FULL", "READONLY", "CANTOPEN", "PERM", "BUSY", "LOCKED", "NOMEM", "IOERR", "NOLFS", "AUTH")
+_PASSING = ("FULL", "READONLY", "CANTOPEN", "PERM", "NOMEM", "IOERR", "NOLFS", "AUTH")
 _RUINED = ("IOERR_SHORT_READ", "IOERR_CORRUPTFS", "IOERR_DATA", "CANTOPEN_SYMLINK")
 
 
@@ -91,7 +91,7 @@ def tidy(connection: sqlite3.Connection) -> None:
     """Give back dropped pages and cut the log, with what a killed commit left in it, unless others work."""
     with suppress(sqlite3.Error):
         connection.execute("PRAGMA busy_timeout = 0")
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
+        connection.executescript("PRAGMA incremental_vacuum")  # `execute` would take one step of it
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
 
@@ -123,9 +123,14 @@ def translated() -> Generator[None]:
         raise _meaning(error) from error
 
 
+def is_busy(error: BaseException | None) -> bool:
+    """Whether SQLite gave up waiting for another process."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
 def _meaning(error: sqlite3.Error) -> LedgerError:
     name = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_")
-    if name.startswith(("BUSY", "LOCKED")):
+    if is_busy(error):
         return LedgerUnavailable(
             f"another process has kept the ledger busy for {PATIENCE} seconds, so nothing was released. "
             "Run the same command again when it is done"

@@ -152,13 +152,24 @@ class Books:
         paid = self.releases.get(release)
         return paid is not None and paid.run == run and paid.units > 0
 
-    def apply(self, seq: int, entry: dict[str, Any]) -> None:
+    def apply(self, seq: int, body: bytes) -> None:
         """Take in the next entry, or `LedgerCorrupt` if no honest writer could have appended it."""
+        kinds = {
+            "ledger": self._ledger,
+            "total": self._total,
+            "unprotected": self._unprotected,
+            "run": self._run,
+            "reserved": self._reserved,
+            "committed": self._committed,
+            "published": self._published,
+            "closed": self._closed,
+        }
         try:
-            kind = entry["kind"]
+            entry = json.loads(body)
+            kind = entry.pop("kind")
             _require((self.identity is None) == (kind == "ledger"))
-            getattr(self, f"_{kind}")(entry | {"seq": seq} if kind == "reserved" else entry)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            kinds[kind](entry | {"seq": seq} if kind == "reserved" else entry)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise _impossible() from error
 
     def _ledger(self, entry: dict[str, Any]) -> None:
@@ -179,12 +190,12 @@ class Books:
         self.population(entry["population"]).unprotected.append(entry)
 
     def _run(self, entry: dict[str, Any]) -> None:
-        run = RunRecord(**_fields(entry))
+        run = RunRecord(**entry)
         _require(run.id not in self.runs and run.claim in get_args(Claim))
         self.runs[run.id] = run
 
     def _reserved(self, entry: dict[str, Any]) -> None:
-        release = Release(**_fields(entry))
+        release = Release(**entry)
         run = self.runs[release.run]
         population = self.population(run.population)
         _require(release.id not in self.releases and not run.closed)
@@ -210,10 +221,6 @@ class Books:
         run = self.runs[entry["run"]]
         _require(not run.closed)
         run.closed = True
-
-
-def _fields(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name != "kind"}
 
 
 def _require(honest: bool) -> None:

@@ -6,7 +6,6 @@ shows that all of it is an older copy. It has no key: it guards against accident
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import sqlite3
@@ -143,7 +142,7 @@ class Store:
         body = encode(entry)
         digest = link(self.digest, seq, body)
         self.dirty = True
-        self.books.apply(seq, json.loads(body))
+        self.books.apply(seq, body)
         connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (seq, body, digest))
         connection.execute("UPDATE head SET seq = ?, digest = ?", (seq, digest))
         self.seq, self.digest = seq, digest
@@ -232,7 +231,7 @@ class Store:
         for seq, body, digest in rows:
             if type(body) is not bytes or seq != self.seq + 1 or link(self.digest, seq, body) != digest:
                 raise corrupt("its hash chain is broken")
-            self.books.apply(seq, json.loads(body))
+            self.books.apply(seq, body)
             self.seq, self.digest = seq, digest
         if head != [(self.seq, self.digest)]:
             raise corrupt("its last entries are missing")
