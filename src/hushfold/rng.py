@@ -44,6 +44,10 @@ class PublicRandom:
         """One uniform word per (user, item); `keys` holds the user's key once per entry."""
         return _mix(self.per_user(name, keys) + _mix((items.astype(np.uint64) + np.uint64(1)) * _GOLDEN))
 
+    def published(self) -> np.random.Generator:
+        """The generator numpy itself gives this seed: for splits that published tables are stated in."""
+        return np.random.default_rng(self.seed)
+
     def _digest(self, name: str, size: int) -> bytes:
         return hashlib.blake2b(
             name.encode(), digest_size=size, key=self.seed.to_bytes(8, "big"), person=b"hushfold"

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import typer
 
 from hushfold.cli.app import print_json
-from hushfold.data.simulate import Kind, Triplets, simulate_blocks, simulate_ratings
+from hushfold.data.simulate import Arrays, Kind, simulate_blocks, simulate_ratings
 from hushfold.data.titles import simulate_titles
 from hushfold.errors import ArgumentError
 
@@ -48,7 +48,7 @@ def simulate(
     started = time.perf_counter()
     if kind == "low-rank":
         whole = simulate_ratings(users, items, ratings, seed, kind=kind, implicit=implicit, outliers=outliers)
-        blocks: Iterator[Triplets] = iter([(whole.user, whole.item, whole.rating)])
+        blocks: Iterator[Arrays] = iter([(whole.user, whole.item, whole.rating)])
     else:
         blocks = simulate_blocks(users, items, ratings, seed, implicit=implicit, outliers=outliers)
     rows = _write(out, blocks)
@@ -69,7 +69,7 @@ def simulate(
         print(f"{rows} simulated rows of {users} users and {items} items in {out} ({seconds:.1f} s)")
 
 
-def _write(out: Path, blocks: Iterator[Triplets]) -> int:
+def _write(out: Path, blocks: Iterator[Arrays]) -> int:
     """Write block by block beside `out`, then move there in one step; the number of rows."""
     schema = _schema()
     part = out.with_name(f".{out.name}.part")

@@ -18,7 +18,7 @@ from hushfold.errors import ArgumentError
 from hushfold.rng import PublicRandom
 
 Kind = Literal["film", "low-rank"]
-Triplets = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
+Arrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
 
 HEAD_SHARE = 0.878  # of the ratings, on the most popular fifth of the items
 LIKES, WATCHES = 2.5, 1.0  # how strongly taste decides what is chosen: implicit feedback, rated films
@@ -115,7 +115,7 @@ def simulate_blocks(
     implicit: bool = False,
     outliers: float = 0.0,
     scale: Scale | None = None,
-) -> Iterator[Triplets]:
+) -> Iterator[Arrays]:
     """The rows of `simulate_ratings(kind="film")`, a block at a time: for files larger than memory."""
     _check(users, items, ratings, outliers)
     world = film_world(users, items, ratings, PublicRandom(seed), implicit)
