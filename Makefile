@@ -59,7 +59,7 @@ wheel: $(STAMP)-build  ## Build the wheel into dist/ and try it in an empty envi
 
 clean:  ## Remove everything these commands made, .venv included.
 	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis
-	find src tests scripts benchmarks examples reproduce -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- what is installed ---------------------------------------------------------------------------------------
 
