@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hushfold.errors import ArgumentError
 from hushfold.statistics.base import SmallAccumulator, Spec
+from hushfold.statistics.lanes import prefetch
 from hushfold.statistics.quantise import (
     TWO_FACTORS,
     checked_bound,
@@ -28,6 +29,9 @@ from hushfold.statistics.rows import guard, guard_reference
 from hushfold.types import Rows
 
 Real = NDArray[np.floating[Any]]
+
+_AHEAD = 4  # entries between fetching an item's sums and adding to them
+_LINE = 8  # int64 in a cache line
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -92,10 +96,14 @@ def _add(  # pragma: no cover
     total: NDArray[np.int64],
 ) -> None:
     rank = rows.shape[1]
-    for user in range(len(indptr) - 1):
+    sums = total.reshape(-1)
+    for user in range(len(rows)):
         row = rows[user]
         for entry in range(indptr[user], indptr[user + 1]):
+            if entry + _AHEAD < len(items):
+                for number in range(0, rank, _LINE):
+                    prefetch(sums, items[entry + _AHEAD] * rank + number)
             weight = np.int64(weights[entry])
-            sums = total[items[entry]]
-            for a in range(rank):
-                sums[a] += weight * row[a]
+            at = np.uint64(items[entry]) * np.uint64(rank)  # unsigned: never counted from the end
+            for a in range(np.uint64(rank)):
+                sums[at + a] += weight * np.int64(row[a])
