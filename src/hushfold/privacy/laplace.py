@@ -111,9 +111,9 @@ def _add(scale: int, words: NDArray[np.uint64], out: NDArray[np.int64], done: in
             return done, used
         negative = words[at[0]] & np.uint64(1)
         at[0] += 1
-        magnitude = remainder + scale * quotient
-        if negative and magnitude == 0:
+        if negative and remainder == 0 and quotient == 0:
             continue
+        magnitude = remainder + scale * quotient  # modulo 2^64, as the sum it is added to
         out[done] += -magnitude if negative else magnitude
         done, used = done + 1, at[0]
     return done, used
