@@ -53,7 +53,10 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Every user is one of `rows` rows of a public list; rows nobody has are noised like all others."""
+    """Every user is one of `rows` rows of a public list; rows nobody has are noised like all others.
+
+    No two users may be the same row where the relation is `pair` or `spectral`.
+    """
 
     rows: int
 
