@@ -1,4 +1,4 @@
-"""L-03, R-04: a full or read-only disk refuses a release, keeps the ledger readable, and later work goes on."""
+"""L-03, R-04: a full or read-only disk refuses a release, leaves the ledger readable, and work goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""L-02, R-05: killed at any instant, a run is charged once, its results stay as they were, nothing is left."""
+"""L-02, R-05: killed at any instant, a run is charged once, results stay as they were, nothing is left."""
 
 from __future__ import annotations
 

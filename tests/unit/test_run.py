@@ -103,6 +103,26 @@ def test_forty_tiles_are_streamed_in_and_out(ledger: Ledger) -> None:
     assert [float(part[0]) for _, part in run.stream(reservation)] == drawn == list(range(40))
 
 
+def test_nothing_of_a_commit_is_on_disk_before_it_is_made(path: Path) -> None:
+    """What was drawn and not committed is seen by nobody: no page of it is written beforehand."""
+    run = begin(Ledger.open(path, population="people", total=Total("gaussian", 100)))
+    reservation = run.reserve("gram", 0, 1, {})
+    tile = np.random.default_rng(3).normal(size=500_000)  # far more than a page cache spills at
+
+    def on_disk() -> bool:
+        sample = tile[1000:1010].tobytes()
+        return any(sample in file.read_bytes() for file in path.parent.glob("people.ledger-wal"))
+
+    def tiles() -> Iterator[tuple[str, Any]]:
+        for number in range(4):
+            assert not on_disk()
+            yield f"0.{number}", tile
+        assert not on_disk()
+
+    run.commit(reservation, tiles())
+    assert on_disk()
+
+
 def test_the_second_commit_is_refused_before_it_takes_a_part(ledger: Ledger) -> None:
     run = begin(ledger)
     reservation = run.reserve("sum", 0, 1, {})
