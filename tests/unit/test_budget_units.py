@@ -1,4 +1,4 @@
-"""Whole units: conversions that never overspend, a filter nobody gets past (L-05), the rule for delta (L-07)."""
+"""Whole units: conversions that never overspend, a filter nobody gets past (L-05), the rule for delta."""
 
 from __future__ import annotations
 
