@@ -8,8 +8,8 @@ is written to disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,12 +19,9 @@ from hushfold.data import columns as cast
 from hushfold.data import placing
 from hushfold.data.identity import Column
 from hushfold.data.placing import MODES, Repeats
-from hushfold.data.source import Columns, Source, ahead, column_of
+from hushfold.data.source import Columns, Progress, Source, ahead, column_of, silent
 from hushfold.data.vocabulary import Vocabulary
 from hushfold.types import Rows
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, rows done and rows in all."""
 
 _NOBODY = np.zeros(0, bool)
 
@@ -61,7 +58,7 @@ class Task:
     """Where each code of `items` stands in the catalogue; None: codes are positions."""
     repeats: Repeats = "last"
     range: tuple[float, float] | None = None
-    progress: Progress = field(default=lambda step, done, total: None)
+    progress: Progress = silent
 
 
 @dataclass(frozen=True, slots=True)

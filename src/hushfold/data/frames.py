@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from hushfold.data.identity import Column
+from hushfold.data.source import require_once
 from hushfold.errors import ArgumentError, InputError
 
 _UNFIT = (
@@ -78,31 +79,47 @@ def _text(cell: Any) -> bytes | None:
     return str(int(cell) if isinstance(cell, bool) else cell).encode("utf-8", "surrogatepass")
 
 
-def arrow_table(frame: Any) -> Any:
-    """Any data frame as an Arrow table: PyCapsule exporters, or whatever narwhals knows.
+class Frame:
+    """Any data frame: what narwhals knows, or whatever exports an Arrow stream. A stream is read once, here."""
 
-    Lazy frames are collected. A stream that can be read only once is read here.
-    """
-    if isinstance(frame, pa.Table):
-        return frame
-    try:
-        if isinstance(frame, pa.RecordBatch | pa.RecordBatchReader) or hasattr(frame, "__arrow_c_stream__"):
-            return pa.table(frame)
-    except _UNFIT:
-        pass  # a pandas frame with a column of mixed types: column by column below
-    except Exception as error:
-        raise InputError(f"the frame could not be read as Arrow ({type(error).__name__})") from None
-    import narwhals as nw
+    def __init__(self, frame: Any) -> None:
+        self._table: Any = None
+        known: Any = None
+        try:
+            import narwhals as nw
 
+            known = nw.from_native(frame)
+            known = known.lazy().collect() if isinstance(known, nw.LazyFrame) else known
+            self.names = tuple(str(name) for name in known.columns)
+            self._known = known
+        except Exception as unknown:  # every backend has errors of its own
+            if isinstance(frame, pa.RecordBatch | pa.RecordBatchReader) or hasattr(
+                frame, "__arrow_c_stream__"
+            ):
+                self._table = _typed(lambda: pa.table(frame))
+                self.names = tuple(self._table.column_names)
+            elif known is None and isinstance(unknown, TypeError):
+                raise ArgumentError(
+                    "frame",
+                    f"a {type(frame).__name__} is no data frame narwhals knows and exports no Arrow stream",
+                    "Pass a pandas, polars, pyarrow or duckdb table, or use Ratings.from_arrays",
+                ) from None
+            else:
+                raise InputError(f"the frame could not be read ({type(unknown).__name__})") from None
+
+    def table(self, names: Sequence[str]) -> Any:
+        """The named columns as an Arrow table; columns of mixed types go in as texts."""
+        require_once(self.names, tuple(names))
+        if self._table is not None:
+            return self._table.select(list(names))
+        columns = [_typed(lambda name=name: arrow_column(self._known[name].to_native())) for name in names]
+        return pa.table(columns, names=list(names))
+
+
+def _typed(read: Callable[[], Any]) -> Any:
     try:
-        known: Any = nw.from_native(frame)
-    except TypeError:
-        raise ArgumentError(
-            "frame",
-            f"a {type(frame).__name__} is no data frame narwhals knows and exports no Arrow stream",
-            "Pass a pandas, polars, pyarrow or duckdb table, or use Ratings.from_arrays",
-        ) from None
-    if isinstance(known, nw.LazyFrame):
-        known = known.collect()
-    names = list(known.columns)
-    return pa.Table.from_arrays([arrow_column(known[name].to_native()) for name in names], names=names)
+        return read()
+    except (ArgumentError, InputError):
+        raise
+    except Exception as error:  # every backend has errors of its own
+        raise InputError(f"the frame could not be read ({type(error).__name__})") from None

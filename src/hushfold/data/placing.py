@@ -46,12 +46,12 @@ def place(
         if user < 0 or cursor[user] < 0:
             continue
         item = items[i]
-        if item == -1:
-            tally[MISSING_ITEM] += 1
-        elif len(unread) and unread[i]:
+        if len(unread) and unread[i]:
             tally[UNREADABLE] += 1
         elif len(values) and not np.isfinite(values[i]):
             tally[NOT_FINITE] += 1
+        elif item == -1:
+            tally[MISSING_ITEM] += 1
         elif item < 0:
             tally[UNKNOWN_ITEM] += 1
         else:

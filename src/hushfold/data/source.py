@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
-
 
 from hushfold.errors import InputError
 
@@ -25,6 +24,14 @@ class Columns:
     def names(self) -> tuple[str, ...]:
         """The columns there are, each once."""
         return tuple(dict.fromkeys(n for n in (self.user, self.item, self.value, self.time) if n is not None))
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a step, rows done and rows in all (0: not known)."""
+
+
+def silent(step: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
 
 
 class Source(Protocol):
@@ -48,29 +55,26 @@ class Source(Protocol):
         ...
 
 
-class TableSource:
-    """An Arrow table in memory: one group."""
+class MemorySource:
+    """Record batches in memory: one group. The types of a column may differ from batch to batch."""
 
     groups = 1
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
+    def __init__(self, names: tuple[str, ...], batches: list[Any]) -> None:
+        self.names = names
+        self.rows = sum(len(batch) for batch in batches)
+        self._batches = batches
 
-    @property
-    def rows(self) -> int:
-        """Number of rows, for planning and progress."""
-        return self._table.num_rows
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(self._table.column_names)
+    @staticmethod
+    def of_table(table: Any) -> MemorySource:
+        """The rows of an Arrow table."""
+        return MemorySource(tuple(table.column_names), table.to_batches(max_chunksize=BATCH))
 
     def scan(self, names: tuple[str, ...], groups: range) -> Iterator[tuple[int, Any]]:
         """All rows, a batch at a time."""
-        table = self._table.select(require_once(self.names, names))
-        for batch in table.to_batches(max_chunksize=BATCH) if groups else ():
-            yield 0, batch
+        wanted = require_once(self.names, names)
+        for batch in self._batches if groups else ():
+            yield 0, batch.select(wanted)
 
 
 def ahead(batches: Iterator[Any]) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from hushfold.data.assemble import Census, Part, Tally, Task, build, count, plan
 from hushfold.data.frames import arrow_column
 from hushfold.data.identity import Column
 from hushfold.data.placing import Repeats
-from hushfold.data.source import Columns, TableSource
+from hushfold.data.source import Columns, MemorySource
 from hushfold.data.vocabulary import Vocabulary
 from hushfold.errors import ArgumentError
 from hushfold.types import Rows, Sealed, unseal
@@ -56,7 +56,7 @@ class Users(Sealed):
                 "users, items, values", "have different lengths", "Pass one of each for every row"
             )
         task = Task(
-            TableSource(pa.table(columns)),
+            MemorySource.of_table(pa.table(columns)),
             Columns("user", "item", "value", None if times is None else "time"),
             positions(catalogue),
             repeats=repeats,

@@ -1,0 +1,149 @@
+"""CSV and its relatives: any usual delimiter, encoding, header or none; bad rows skipped and counted.
+
+Arrow cuts the text into cells; every cell is then read by the rules of `identity` and `decimal`, never by a type
+guessed from the first rows: "007" stays a text wherever it stands.
+"""
+
+# pyright: basic
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from hushfold.data import columns as cast
+from hushfold.data.decimal import read_decimals
+from hushfold.data.dialect import Dialect, sniff
+from hushfold.data.files import open_stream
+from hushfold.data.identity import Column, text_buffers
+from hushfold.data.lookup import fill_not_blank, read_numbers
+from hushfold.data.source import Columns, MemorySource, Progress, ahead
+from hushfold.errors import ArgumentError, InputError
+
+_BLOCK = 4 << 20  # bytes parsed at a time; no row may be longer
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class _NotUtf8(Exception):
+    """The file looked like UTF-8 and is not."""
+
+
+class CsvFile:
+    """A text file whose dialect is known and whose rows are not read yet."""
+
+    def __init__(self, path: Path, delimiter: str | None = None, encoding: str | None = None) -> None:
+        """Reads the beginning of the file only."""
+        self.path = path
+        self.dialect: Dialect = sniff(path, delimiter, encoding)
+        self.names = self.dialect.names
+
+    @property
+    def listed(self) -> str | None:
+        """What to say instead of names when there are none, so that no row is quoted."""
+        if self.dialect.header:
+            return None
+        return f"The file has no header; its columns are called {', '.join(self.names[:9])}"
+
+    def load(self, columns: Columns, bad_rows: float, progress: Progress) -> tuple[MemorySource, int, int]:
+        """The rows as compact columns; how many were malformed, and how many values were no numbers."""
+        if not 0 <= bad_rows <= 1:
+            raise ArgumentError("bad_rows", "is no share of the rows", "Pass a number from 0 to 1")
+        try:
+            return self._load(columns, bad_rows, progress)
+        except _NotUtf8:
+            self.dialect = replace(self.dialect, encoding="latin-1")
+            return self._load(columns, bad_rows, progress)
+
+    def _load(self, columns: Columns, bad_rows: float, progress: Progress) -> tuple[MemorySource, int, int]:
+        malformed: list[int] = []
+        batches, good, unreadable = [], 0, 0
+        for raw in ahead(self._raw(columns, malformed)):
+            batch, unread = _compact(raw, columns)
+            batches.append(batch)
+            good += len(batch)
+            unreadable += unread
+            progress("reading text", good, 0)
+        bad = len(malformed) + unreadable
+        if bad and bad > bad_rows * (bad + good):
+            raise InputError(
+                f"{self.path}: too many rows have a wrong number of cells or a value that is no number. Check "
+                "delimiter= and the value column, or allow more with bad_rows="
+            )
+        return MemorySource(columns.names(), batches), len(malformed), unreadable
+
+    def _raw(self, columns: Columns, malformed: list[int]) -> Iterator[Any]:
+        """Batches of the chosen columns, cell by cell as bytes, without the header."""
+        wide = 2 if self.dialect.delimiter == "::" else 1  # "::" is ":" with an empty column in between
+        cells = {f"f{wide * self.names.index(name)}": name for name in columns.names()}
+
+        def skip(row: Any) -> str:
+            malformed.append(row.actual_columns)
+            return "skip"
+
+        first = self.dialect.header
+        try:
+            with open_stream(self.path) as stream:
+                reader = arrow_csv.open_csv(
+                    stream,
+                    arrow_csv.ReadOptions(
+                        block_size=_BLOCK, autogenerate_column_names=True, encoding=self.dialect.encoding
+                    ),
+                    arrow_csv.ParseOptions(
+                        delimiter=self.dialect.delimiter[0], newlines_in_values=True, invalid_row_handler=skip
+                    ),
+                    arrow_csv.ConvertOptions(
+                        column_types=dict.fromkeys(cells, pa.binary()), include_columns=list(cells)
+                    ),
+                )
+                for batch in reader:
+                    yield batch.slice(1 if first else 0).rename_columns(list(cells.values()))
+                    first = first and not len(batch)
+        except UnicodeDecodeError:
+            raise InputError(
+                f"{self.path} is not written in {self.dialect.encoding}. Pass encoding="
+            ) from None
+        except (pa.ArrowException, OSError, EOFError, ValueError, KeyError) as error:
+            raise InputError(
+                f"{self.path} could not be read as delimited text ({type(error).__name__}): cut short, or a quote "
+                "that never closes"
+            ) from None
+
+
+def _compact(raw: Any, columns: Columns) -> tuple[Any, int]:
+    """Cells as small typed columns, rows whose value is no number left out; and how many those were."""
+    arrays = {name: raw.column(i).cast(pa.large_binary()) for i, name in enumerate(raw.schema.names)}
+    compact, unread = {}, None
+    for name in dict.fromkeys((columns.user, columns.item)):
+        compact[name] = _ids(arrays[name])
+    if columns.value is not None:
+        values, unread = read_decimals(arrays[columns.value])
+        finite = np.isfinite(values)
+        values[finite] = np.clip(values[finite], -_LARGEST, _LARGEST)
+        compact[columns.value] = pa.array(values.astype(np.float32))
+    if columns.time is not None:
+        compact[columns.time] = pa.array(cast.times(arrays[columns.time], columns.time))
+    batch = pa.RecordBatch.from_arrays(list(compact.values()), names=list(compact))
+    if unread is None:
+        return batch, 0
+    return batch.filter(pa.array(~unread)), int(unread.sum())
+
+
+def _ids(cells: Column) -> Column:
+    """Whole numbers if all present cells are, otherwise texts as a dictionary."""
+    data, offsets = text_buffers(cells)
+    filled, numbers = np.empty(len(cells), bool), np.empty(len(cells), np.int64)
+    fill_not_blank(data, offsets, filled)
+    if read_numbers(data, offsets, filled, numbers):
+        small = not len(numbers) or (numbers.min() >= -(2**31) and numbers.max() < 2**31)
+        mask = None if filled.all() else ~filled
+        return pa.array(numbers.astype(np.int32) if small else numbers, mask=mask)
+    try:
+        cells.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise _NotUtf8 from None
+    return cells.dictionary_encode()
