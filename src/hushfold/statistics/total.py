@@ -1,11 +1,10 @@
-"""`total`: sum_i w_i over the items of the catalogue, with a few scalars per user in the same row if asked
-for.
+"""`total`: sum_i w_i over the items of the catalogue, if asked for with a few scalars per user in the row.
 
-**Lemma.** A user's whole row (items, then scalars) is quantised to integers with sum q^2 <= 2^60 and names every
-coordinate at most once, so adding or removing the user moves the integer sum by |q| <= 2^30: the real sum by at
-most `bound`. Replacing a user moves it by at most 2 bounds; by sqrt 2 where no coordinate may be negative, since
-then x . y >= 0 in |x - y|^2 = |x|^2 + |y|^2 - 2 x . y; by sqrt(2 + 2 c) where only scalars may be, and those carry at
-most a share c of the squared norm. Proof page: `proofs/total.md`.
+**Lemma.** A user's whole row (items, then scalars) is quantised to integers with sum q^2 <= 2^60 and names
+every coordinate at most once, so adding or removing the user moves the integer sum by |q| <= 2^30: the real
+sum by at most `bound`. Replacing a user moves it by at most 2 bounds; by sqrt 2 where no coordinate may be
+negative, since then x . y >= 0 in |x - y|^2 = |x|^2 + |y|^2 - 2 x . y; by sqrt(2 + 2 c) where only scalars
+may be, and those carry at most a share c of the squared norm. Proof page: `proofs/total.md`.
 """
 
 from __future__ import annotations
