@@ -29,7 +29,7 @@ K, T = 50, 2  # items per user and steps of the table below
 
 def steps_of_the_paper(sigma):
     """DPALS with the paper's one sigma for both statistics, in multipliers."""
-    return DpalsRound(sigma / math.sqrt(K), sigma / math.sqrt(K), count=T)
+    return DpalsRound(sigma / math.sqrt(K), sigma / math.sqrt(K), count=T, gap=0)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_round_with_a_gap_costs_a_little_more_and_never_more_than_twice_mu():
 
 
 def test_every_part_of_a_round_is_billed():
-    statement = account([DpalsRound(4.0, 2.0, 8.0, count=3), Gaussian(10.0, 2)], 1e-6)
+    statement = account([DpalsRound(4.0, 2.0, 8.0, count=3, gap=0), Gaussian(10.0, 2)], 1e-6)
     mu2 = 3 * (1 / 16 + 1 / 4 + 1 / 64) + 2 / 100
     assert statement.mu == pytest.approx(math.sqrt(mu2))
     assert statement.rho == pytest.approx(mu2 / 2)
@@ -120,7 +120,7 @@ def test_replacing_one_user_costs_at_most_twice_mu():
     )
     assert statement.replace_mu == pytest.approx(math.sqrt(4 / 9 + 2 * 2 / 16 + 1 / 25))
     assert account([Gaussian(3.0)], 1e-6).replace_mu == pytest.approx(2 / 3)
-    assert account([DpalsRound(1e9, 3.0)], 1e-6).replace_mu <= 2 / 3 * (1 + 1e-9)
+    assert account([DpalsRound(1e9, 3.0, gap=0)], 1e-6).replace_mu <= 2 / 3 * (1 + 1e-9)
 
 
 def test_hush_in_one_formula_is_hush_release_by_release():
@@ -218,9 +218,9 @@ def test_an_unknown_event_is_an_error():
         ("multiplier", lambda bad: Gaussian(bad)),
         ("multiplier", lambda bad: Laplace(bad)),
         ("multiplier", lambda bad: SampledGaussian(bad, 0.1)),
-        ("gram", lambda bad: DpalsRound(bad, 1.0)),
-        ("rhs", lambda bad: DpalsRound(1.0, bad)),
-        ("global_gram", lambda bad: DpalsRound(1.0, 1.0, bad)),
+        ("gram", lambda bad: DpalsRound(bad, 1.0, gap=0)),
+        ("rhs", lambda bad: DpalsRound(1.0, bad, gap=0)),
+        ("global_gram", lambda bad: DpalsRound(1.0, 1.0, bad, gap=0)),
         ("rate", lambda bad: SampledGaussian(1.0, bad)),
         ("replace", lambda bad: Gaussian(1.0, replace=bad)),
     ],

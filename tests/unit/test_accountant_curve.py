@@ -44,7 +44,7 @@ def test_random_dpals_bills_are_never_below_the_reference_nor_a_millionth_above(
             mu2 = steps * (1 / mpmath.mpf(gram) ** 2 + 1 / mpmath.mpf(rhs) ** 2)
             mu2 += steps / mpmath.mpf(third) ** 2 if third else 0
             mu2 += 2 / mpmath.mpf(counts) ** 2
-            events = [DpalsRound(gram, rhs, third, int(steps)), Gaussian(counts, 2)]
+            events = [DpalsRound(gram, rhs, third, int(steps), gap=0), Gaussian(counts, 2)]
             ours, mu = account(events, delta).epsilon, mpmath.sqrt(mu2)
             assert not too_low(ours, delta, mu)
             assert ours == 0 or too_low(ours * (1 - 1e-6), delta, mu)

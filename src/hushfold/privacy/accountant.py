@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -54,8 +54,8 @@ class DpalsRound:
     rhs: float
     global_gram: float | None = None
     count: int = 1
-    gap: float = 0.0
-    """How far quantisation may part the two statistics: `lattice_gap`. 0 is real arithmetic."""
+    gap: float = field(kw_only=True)
+    """How far quantisation may part the two statistics: `lattice_gap`; 0 in real arithmetic, as in papers."""
 
     def __post_init__(self) -> None:
         third = {} if self.global_gram is None else {"global_gram": self.global_gram}
