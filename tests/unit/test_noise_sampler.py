@@ -153,7 +153,9 @@ def test_noise_is_added_in_place() -> None:
     sums = np.arange(6000, dtype=np.int64).reshape(20, 300)
     sampler.add_to(fixed_key_for_tests(KEY).open(), 0, 0, sums)
     assert (sums.reshape(-1) == drawn + np.arange(6000)).all()
-    for wrong in (sums[:, :200], sums.astype(np.int32), sums.astype(float)):
+    frozen = sums.copy()
+    frozen.setflags(write=False)
+    for wrong in (sums[:, :200], sums.astype(np.int32), sums.astype(float), sums.astype(">i8"), frozen):
         with pytest.raises(NoiseError, match="contiguous int64"):
             sampler.add_to(fixed_key_for_tests(KEY).open(), 0, 0, wrong)
 

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hushfold.errors import NoiseError
-from hushfold.privacy.stream import Source, Stream, read
+from hushfold.privacy.stream import Source, Stream, flat, read
 
 LARGEST_SCALE = 2**56
 CHUNK = 2**14  # words encrypted at a time
@@ -39,9 +39,8 @@ class LaplaceSampler:
 
     def add_to(self, stream: Stream, array: int, tile: int, out: NDArray[np.int64]) -> None:
         """Add one tile of noise to the contiguous `out`, in its flat order."""
-        if out.dtype != np.int64 or not out.flags.c_contiguous:
-            raise NoiseError("noise is added to a contiguous int64 array")
-        add(self.scale, stream.tile(array, tile), out.reshape(-1))
+        whole = flat(out)
+        add(self.scale, stream.tile(array, tile), whole)
 
 
 def add(scale: int, source: Source, out: NDArray[np.int64]) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushfold.errors import NoiseError
 from hushfold.privacy.lattice_kernels import propose, settle
 from hushfold.privacy.lattice_law import Law, law_of
-from hushfold.privacy.stream import TIES, Source, Stream, Words
+from hushfold.privacy.stream import TIES, Source, Stream, Words, flat
 
 Z_MAX = 14.0
 LEAST_SIGMA, LARGEST_SIGMA = 2.0**26, 2.0**48
@@ -52,9 +52,8 @@ class GaussianSampler:
         The noise of a tile depends on the key, the array and the tile alone: not on threads or on other
         tiles.
         """
-        if out.dtype != np.int64 or not out.flags.c_contiguous:
-            raise NoiseError("noise is added to a contiguous int64 array")
-        add(self.law, stream.tile(array, tile), out.reshape(-1))
+        whole = flat(out)
+        add(self.law, stream.tile(array, tile), whole)
 
 
 def add(law: Law, source: Source, out: NDArray[np.int64]) -> None:

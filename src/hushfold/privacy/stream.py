@@ -143,6 +143,13 @@ class _KeyStream(Sealed):
             words.byteswap(inplace=True)
 
 
+def flat(out: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`out` as one run of integers, in place; else `NoiseError`, before a tile is used up."""
+    if out.dtype != np.int64 or not out.flags.carray:
+        raise NoiseError("noise is added to a writable contiguous int64 array")
+    return out.reshape(-1)
+
+
 def read(source: Source, number: int) -> Iterator[int]:
     """A sub-stream word by word, for the readable twins; it is opened with its first word."""
     run, words = source.substream(number), np.empty(256, np.uint64)
