@@ -8,13 +8,33 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from hushfold import __version__
 from hushfold.errors import HushfoldError
 
-VERBS = ("plan", "budget", "inspect", "simulate")
+VERBS = ("demo", "inspect", "simulate", "plan", "budget")
+
+
+class _Verbs(TyperGroup):
+    """Verbs by name, each imported when it is first asked for: `hushfold --version` loads none of them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All verbs, in the order in which one meets them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The verb of this name."""
+        if cmd_name not in VERBS:
+            return None
+        one_verb = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+        module = importlib.import_module(f"hushfold.cli.{cmd_name}")
+        one_verb.command(cmd_name)(getattr(module, cmd_name))
+        return typer.main.get_command(one_verb)
+
 
 app = typer.Typer(
+    cls=_Verbs,
     name="hushfold",
     help="Factorise user-item data under differential privacy, and serve the result.",
     no_args_is_help=True,
@@ -39,9 +59,6 @@ def _root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Exit codes: 0 ok, 2 bad arguments or input, 3 refused resume, 4 ledger refused, 1 else."""
-    for verb in VERBS:
-        module = importlib.import_module(f"hushfold.cli.{verb}")
-        app.command(verb)(getattr(module, verb))
     words = sys.argv[1:] if arguments is None else arguments
     try:
         app(words)
