@@ -1,11 +1,11 @@
-"""`linear`: a public linear image of the data matrix, sum_i left_i (x) (a_i right).
+"""`linear`: a public linear image of a matrix, sum_i left_i (x) (a_i right); neighbours are matrices.
 
-**Lemma.** Neighbours are matrices. Data are whole numbers of lattice steps (rounded as they enter), public factors are whole
-numbers as well. One changed cell (i, j) moves the image by c left_i (x) right_j, of norm |c| |left_i| |right_j|. The norm is
-convex, so a change of l1 distance R is at worst R times one cell. Hence |change| <= steps * max |left| * max |right_j|,
-evaluated in integers at the *quantised* factors, which are scaled until it just fills 2^30. The bound of the left vectors is
-declared and enforced by clipping: it does not depend on which users are present. Proof page: `proofs/linear.md`; other
-relations are in `hushfold.statistics.relation`.
+**Lemma.** Data are whole numbers of lattice steps (rounded as they enter), public factors are whole numbers
+as well. One changed cell (i, j) moves the image by c left_i (x) right_j, of norm |c| |left_i| |right_j|.
+The norm is convex, so a change of l1 distance R is at worst R times one cell. Hence |change| <= steps * max
+|left| * max |right_j|, evaluated in integers at the *quantised* factors, which are scaled until it just
+fills 2^30. The bound of the left vectors is declared and enforced by clipping: it does not depend on which
+users are present. Proof page: `proofs/linear.md`; other relations are in `hushfold.statistics.relation`.
 
 How a method states what it needs (A is users x items; one `linear_map` per public state, made once):
 
@@ -14,41 +14,55 @@ How a method states what it needs (A is users x items; one `linear_map` per publ
     S A T, Phi A T       linear_map(relation, m, Vectors(s, bound), right=T)     -> s x t
     A itself             linear_map(relation, m, Declared(n))                    -> n x m
 
-`left` then holds the user's column of Phi or S (`Vectors`), a public function of the user's key, redrawn or cut at a public
-norm `bound`; or the number of the user's row in a declared list (`Declared`). A private power method over a graph is `A X`
-with relation `pair`, one map per step, from the X that was released before. Decoders use `applied_left` and `applied_right`:
-the image is that of these very matrices, so rounding them costs no accuracy. """
+`left` then holds the user's column of Phi or S (`Vectors`), a public function of the user's key, redrawn or
+cut at a public norm `bound`; or the number of the user's row in a declared list (`Declared`). A private
+power method over a graph is `A X` with relation `pair`, one map per step, from the X that was released
+before. Decoders use `applied_left` and `applied_right`: the image is that of these very matrices, so
+rounding them costs no accuracy.
+"""
 
 from __future__ import annotations
 
-import math from dataclasses import dataclass
+import math
+from dataclasses import dataclass
 
-import numpy as np from numba import njit from numpy.typing import NDArray
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
-from hushfold.errors import ArgumentError from hushfold.statistics.base import LATTICE, SmallAccumulator, Spec from
-hushfold.statistics.quantise import COARSEST, Norm, checked_bound, quantise_dense from hushfold.statistics.relation import
-Relation, fill_lattice from hushfold.statistics.rows import guard from hushfold.types import Rows
+from hushfold.errors import ArgumentError
+from hushfold.statistics.base import LATTICE, SmallAccumulator, Spec
+from hushfold.statistics.quantise import COARSEST, Norm, checked_bound, quantise_dense
+from hushfold.statistics.relation import Relation, fill_lattice
+from hushfold.statistics.rows import guard
+from hushfold.types import Rows
 
 Floats = NDArray[np.floating]
 
 LARGEST = 2**20  # lattice steps a cell may hold; cutting each cell there never lengthens a difference
 
- @dataclass(frozen=True, slots=True) class Vectors: """Every user has a public vector of `width` numbers, clipped to norm
-`bound`."""
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Every user has a public vector of `width` numbers, clipped to norm `bound`."""
 
     width: int
     bound: float
 
- @dataclass(frozen=True, slots=True) class Declared: """Every user is one of `rows` rows of a public list; rows nobody has
-are noised like all others.
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Every user is one of `rows` rows of a public list; rows nobody has are noised like all others.
 
     No two users may be the same row where the relation is `pair` or `spectral`.
     """
 
     rows: int
 
- @dataclass(frozen=True, slots=True, eq=False) class LinearMap: """A public image, quantised: everything about the statistic
-that depends on no user."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearMap:
+    """A public image, quantised: everything about the statistic that depends on no user."""
 
     spec: Spec
     catalogue: int
@@ -75,8 +89,10 @@ that depends on no user."""
         """The right matrix as the image contains it: quantised."""
         return self.right.astype(np.float64) * self.right_unit
 
- @dataclass(frozen=True, slots=True, repr=False, eq=False) class LinearContribution: """The whole-number rows of a block of
-users with their left factors."""
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class LinearContribution:
+    """The whole-number rows of a block of users with their left factors."""
 
     image: LinearMap
     rows: Rows
@@ -109,9 +125,17 @@ users with their left factors."""
             else:
                 total += self.left.T @ images
 
- def linear_map( relation: Relation, catalogue: int, left: Vectors | Declared, right: Floats | None = None, *, value_step:
-float = 1.0, norm: Norm = "l2", ) -> LinearMap: """Quantise the public side of an image and work out its realised
-sensitivity; see the top of this file.
+
+def linear_map(
+    relation: Relation,
+    catalogue: int,
+    left: Vectors | Declared,
+    right: Floats | None = None,
+    *,
+    value_step: float = 1.0,
+    norm: Norm = "l2",
+) -> LinearMap:
+    """Quantise the public side of an image and work out its realised sensitivity; see the top of this file.
 
     `right` is catalogue x p (None: the identity). Values are multiples of `value_step`. `norm` is the one the
     noise needs: l1 for Laplace, l2 for Gaussian.
@@ -151,8 +175,9 @@ sensitivity; see the top of this file.
     )
     return LinearMap(spec, catalogue, relation, value_step, left, left_lattice, whole, right_unit)
 
- def linear(rows: Rows, left: NDArray[np.number], image: LinearMap) -> LinearContribution: """The image of a block of rows.
-`left`: users x width for `Vectors`, whole numbers for `Declared`.
+
+def linear(rows: Rows, left: NDArray[np.number], image: LinearMap) -> LinearContribution:
+    """The image of a block of rows. `left`: users x width for `Vectors`, whole numbers for `Declared`.
 
     `left` must be public (a function of the user's key or of a declared list): a relation between matrices
     says nothing about it. Values are rounded to whole steps, not finite ones are 0, those beyond `LARGEST`
@@ -173,29 +198,70 @@ sensitivity; see the top of this file.
     listed = (left >= 0) & (left < image.left.rows)
     return LinearContribution(image, rows, whole, np.where(listed, left, -1).astype(np.int64))
 
- def linear_reference(rows: Rows, left: NDArray[np.int64], image: LinearMap) -> NDArray[np.int64]: """The image of whole
-numbers, cell by cell, as the lemma writes it; `left` in integers.""" total = np.zeros(image.spec.size, np.int64) right =
-image.right if image.right.ndim else np.eye(rows.catalogue, dtype=np.int64) * image.right for (items, values), own in
-zip(guard(rows).each(), left, strict=True): whole = [round(max(min(float(v) / image.value_step, LARGEST), -LARGEST)) for v in
-values] norm = sum(map(abs, whole)) if image.relation.kind == "user" and norm > image.relation.steps: whole = [abs(a) *
-image.relation.steps // norm * (1 if a > 0 else -1) for a in whole] for item, steps in zip(items, whole, strict=True): if not
-isinstance(image.left, Declared): outer = np.outer(own, right[item]) total += steps * (outer if image.right.ndim else
-outer.T) elif own >= 0: total[own] += steps * right[item] return total
 
- @njit(nogil=True, cache=True) def _whole(  # pragma: no cover indptr: NDArray[np.int64], values: NDArray[np.floating],
-value_step: float, limit: int ) -> NDArray[np.int64]: """Values in whole steps; with a limit >= 0 every row is scaled into
-that l1 norm, in integers.""" whole = np.empty(len(values), np.int64) for user in range(len(indptr) - 1): norm = np.int64(0)
-for entry in range(indptr[user], indptr[user + 1]): steps = np.rint(np.float64(values[entry]) / value_step) whole[entry] =
-np.int64(min(max(steps, -LARGEST), LARGEST)) norm += abs(whole[entry]) if 0 <= limit < norm: for entry in range(indptr[user],
-indptr[user + 1]): size = abs(whole[entry]) * limit // norm whole[entry] = size if whole[entry] > 0 else -size return whole
+def linear_reference(rows: Rows, left: NDArray[np.int64], image: LinearMap) -> NDArray[np.int64]:
+    """The image of whole numbers, cell by cell, as the lemma writes it; `left` in integers."""
+    total = np.zeros(image.spec.size, np.int64)
+    right = image.right if image.right.ndim else np.eye(rows.catalogue, dtype=np.int64) * image.right
+    for (items, values), own in zip(guard(rows).each(), left, strict=True):
+        whole = [round(max(min(float(v) / image.value_step, LARGEST), -LARGEST)) for v in values]
+        norm = sum(map(abs, whole))
+        if image.relation.kind == "user" and norm > image.relation.steps:
+            whole = [abs(a) * image.relation.steps // norm * (1 if a > 0 else -1) for a in whole]
+        for item, steps in zip(items, whole, strict=True):
+            if not isinstance(image.left, Declared):
+                outer = np.outer(own, right[item])
+                total += steps * (outer if image.right.ndim else outer.T)
+            elif own >= 0:
+                total[own] += steps * right[item]
+    return total
 
- @njit(nogil=True, cache=True) def _through(  # pragma: no cover indptr: NDArray[np.int64], items: NDArray[np.int32], whole:
-NDArray[np.int64], right: NDArray[np.int64], ) -> NDArray[np.int64]: """a_i right, for every user.""" images =
-np.zeros((len(indptr) - 1, right.shape[1]), np.int64) for user in range(len(indptr) - 1): for entry in range(indptr[user],
-indptr[user + 1]): for column in range(right.shape[1]): images[user, column] += whole[entry] * right[items[entry], column]
-return images
 
- @njit(nogil=True, cache=True) def _onto_items(  # pragma: no cover indptr: NDArray[np.int64], items: NDArray[np.int32],
-whole: NDArray[np.int64], left: NDArray[np.int64], total: NDArray[np.int64], ) -> None: """a_ij left_i onto the row of item
-j, for every user and item.""" for user in range(len(indptr) - 1): for entry in range(indptr[user], indptr[user + 1]): for
-column in range(left.shape[1]): total[items[entry], column] += whole[entry] * left[user, column]
+@njit(nogil=True, cache=True)
+def _whole(  # pragma: no cover
+    indptr: NDArray[np.int64], values: NDArray[np.floating], value_step: float, limit: int
+) -> NDArray[np.int64]:
+    """Values in whole steps; with a limit >= 0 every row is scaled into that l1 norm, in integers."""
+    whole = np.empty(len(values), np.int64)
+    for user in range(len(indptr) - 1):
+        norm = np.int64(0)
+        for entry in range(indptr[user], indptr[user + 1]):
+            steps = np.rint(np.float64(values[entry]) / value_step)
+            whole[entry] = np.int64(min(max(steps, -LARGEST), LARGEST))
+            norm += abs(whole[entry])
+        if 0 <= limit < norm:
+            for entry in range(indptr[user], indptr[user + 1]):
+                size = abs(whole[entry]) * limit // norm
+                whole[entry] = size if whole[entry] > 0 else -size
+    return whole
+
+
+@njit(nogil=True, cache=True)
+def _through(  # pragma: no cover
+    indptr: NDArray[np.int64],
+    items: NDArray[np.int32],
+    whole: NDArray[np.int64],
+    right: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """a_i right, for every user."""
+    images = np.zeros((len(indptr) - 1, right.shape[1]), np.int64)
+    for user in range(len(indptr) - 1):
+        for entry in range(indptr[user], indptr[user + 1]):
+            for column in range(right.shape[1]):
+                images[user, column] += whole[entry] * right[items[entry], column]
+    return images
+
+
+@njit(nogil=True, cache=True)
+def _onto_items(  # pragma: no cover
+    indptr: NDArray[np.int64],
+    items: NDArray[np.int32],
+    whole: NDArray[np.int64],
+    left: NDArray[np.int64],
+    total: NDArray[np.int64],
+) -> None:
+    """a_ij left_i onto the row of item j, for every user and item."""
+    for user in range(len(indptr) - 1):
+        for entry in range(indptr[user], indptr[user + 1]):
+            for column in range(left.shape[1]):
+                total[items[entry], column] += whole[entry] * left[user, column]

@@ -1,25 +1,38 @@
 """Relations between matrices of whole numbers, and how large a public factor may be under them.
 
-Truncation never lengthens a vector, but it lengthens *differences*: a million cells at real l1 distance 1e-6 were measured
-30 lattice steps apart. So these relations are stated on whole numbers only. Proofs: `proofs/linear.md`. """
+Truncation never lengthens a vector, but it lengthens *differences*: a million cells at real l1 distance
+1e-6 were measured 30 lattice steps apart. So these relations are stated on whole numbers only. Proofs:
+`proofs/linear.md`.
+"""
 
 from __future__ import annotations
 
-import math from dataclasses import dataclass from typing import Literal
+import math
+from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-from hushfold.errors import ArgumentError from hushfold.statistics.base import LATTICE from hushfold.statistics.quantise
-import Norm
+from hushfold.errors import ArgumentError
+from hushfold.statistics.base import LATTICE
+from hushfold.statistics.quantise import Norm
 
 Kind = Literal["entry", "distance", "pair", "spectral", "user"]
 
-_TEXT: dict[Kind, str] = { "entry": "one cell changed by at most {} lattice steps", "distance": "cells changed by at most {}
-lattice steps in all", "pair": "one cell and its mirror image changed by at most {} lattice steps each", "spectral": "a
-change of spectral norm at most {} lattice steps", "user": "one user added or removed, the row clipped to {} lattice steps in
-all", } _MAX_STEPS = 2**22
+_TEXT: dict[Kind, str] = {
+    "entry": "one cell changed by at most {} lattice steps",
+    "distance": "cells changed by at most {} lattice steps in all",
+    "pair": "one cell and its mirror image changed by at most {} lattice steps each",
+    "spectral": "a change of spectral norm at most {} lattice steps",
+    "user": "one user added or removed, the row clipped to {} lattice steps in all",
+}
+_MAX_STEPS = 2**22
 
- @dataclass(frozen=True, slots=True) class Relation: """What two neighbouring matrices of whole numbers may differ in.
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What two neighbouring matrices of whole numbers may differ in.
 
     `entry`: one cell, by at most `steps`. `distance`: integer l1 distance at most `steps`. `pair`: a
     symmetric matrix, one cell and its mirror image. `spectral`: any change of spectral norm at most `steps`
@@ -71,9 +84,11 @@ all", } _MAX_STEPS = 2**22
         """Of how many rows of the right matrix the norms add up in the worst case."""
         return {"pair": min(2, rows), "spectral": rows}.get(self.kind, 1)
 
- def fill_lattice( right: NDArray[np.floating] | None, catalogue: int, relation: Relation, left_lattice: int, norm: Norm ) ->
-tuple[NDArray[np.int64], float]: """The right factor in integers, as large as the relation lets it be, and the real value of
-its unit.
+
+def fill_lattice(
+    right: NDArray[np.floating] | None, catalogue: int, relation: Relation, left_lattice: int, norm: Norm
+) -> tuple[NDArray[np.int64], float]:
+    """The right factor in integers, as large as the relation lets it be, and the real value of its unit.
 
     No factor (None) stands for the identity and gives the integer that multiplies it.
     """
@@ -92,10 +107,17 @@ its unit.
             return whole, unit / scale
         scale *= 1 - 2.0**-20
 
- def _identity( catalogue: int, relation: Relation, left_lattice: int, norm: Norm ) -> tuple[NDArray[np.int64], float]:
-reach, unit = relation.reach(np.ones(catalogue, np.int64)), relation.steps * left_lattice multiple = LATTICE // (reach *
-unit) if norm == "l1" else math.isqrt(LATTICE**2 // (reach * unit**2)) return np.array(multiple, np.int64), 1 / multiple
 
- def _fits(whole: NDArray[np.int64], relation: Relation, left_lattice: int, norm: Norm) -> bool: unit = relation.steps *
-left_lattice if norm == "l1": return relation.reach(np.abs(whole).sum(axis=1)) * unit <= LATTICE return relation.reach((whole
-* whole).sum(axis=1)) * unit**2 <= LATTICE**2
+def _identity(
+    catalogue: int, relation: Relation, left_lattice: int, norm: Norm
+) -> tuple[NDArray[np.int64], float]:
+    reach, unit = relation.reach(np.ones(catalogue, np.int64)), relation.steps * left_lattice
+    multiple = LATTICE // (reach * unit) if norm == "l1" else math.isqrt(LATTICE**2 // (reach * unit**2))
+    return np.array(multiple, np.int64), 1 / multiple
+
+
+def _fits(whole: NDArray[np.int64], relation: Relation, left_lattice: int, norm: Norm) -> bool:
+    unit = relation.steps * left_lattice
+    if norm == "l1":
+        return relation.reach(np.abs(whole).sum(axis=1)) * unit <= LATTICE
+    return relation.reach((whole * whole).sum(axis=1)) * unit**2 <= LATTICE**2
