@@ -76,10 +76,16 @@ def fixed_key_for_tests(key: bytes) -> Key:
     """TEST ONLY: a key everybody knows. `injected` says so, and the door stamps what it draws NOT PRIVATE."""
     if len(key) != KEY_BYTES:
         raise NoiseError(f"a key has {KEY_BYTES} bytes")
-    fixed = Key()
-    fixed._content = key  # pyright: ignore[reportPrivateUsage]
-    fixed.injected = True
-    return fixed
+    return _FixedKey(key)
+
+
+class _FixedKey(Key):
+    __slots__ = ()
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__()
+        self._content = key
+        self.injected = True
 
 
 class Stream(Sealed):
