@@ -88,7 +88,7 @@ def choose_columns(
                 raise InputError(f"--{role}: there is no column {name!r}. {_listing(names, listed)}")
             chosen[role] = name
             continue
-        found = _guess(role, [n for n in names if n not in taken])
+        found = guess(role, [n for n in names if n not in taken])
         if len(found) == 1:
             chosen[role] = found[0]
             taken.add(found[0])
@@ -104,7 +104,7 @@ def choose_columns(
 
 def guess_item(names: Sequence[str], item: str | None, listed: str | None) -> str:
     """The column of a catalogue that holds the ids: the stated one, an obvious one, or the only one."""
-    found = [item] if item in names else _guess("item", names)
+    found = [item] if item in names else guess("item", names)
     if len(found) != 1 and len(names) > 1 and listed is None:
         raise InputError(
             f"--catalogue: which column holds the items is not obvious. {_listing(names, listed)}"
@@ -112,7 +112,8 @@ def guess_item(names: Sequence[str], item: str | None, listed: str | None) -> st
     return found[0] if found and found[0] is not None else names[0]
 
 
-def _guess(role: str, names: Sequence[str]) -> list[str]:
+def guess(role: str, names: Sequence[str]) -> list[str]:
+    """The columns whose names fit a role equally well: one if it is obvious, none, or several in doubt."""
     for line in _SPELLINGS[role]:
         found = [name for name in names if _plain(name) in line]
         if found:

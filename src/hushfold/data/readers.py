@@ -17,7 +17,7 @@ from hushfold.data.csv import CsvFile
 from hushfold.data.dialect import OneColumn, read_lines
 from hushfold.data.files import kind_of, open_stream, regular_path
 from hushfold.data.frames import Frame
-from hushfold.data.guess import choose_columns, guess_item
+from hushfold.data.guess import choose_columns, guess, guess_item
 from hushfold.data.movielens import Layout, movielens_layout
 from hushfold.data.parquet import ParquetSource
 from hushfold.data.source import Columns, MemorySource, Progress, Source, silent
@@ -50,7 +50,10 @@ class Opened:
 
     path: Path
     load: Callable[[ColumnNames, bool, float, Progress], Loaded]
+    names: tuple[str, ...]
     layout: Layout | None = None
+    by_position: bool = False
+    """Whether a file without a header is read by the order of its columns."""
 
 
 def open_ratings(path: Any, delimiter: str | None = None, encoding: str | None = None) -> Opened:
@@ -59,9 +62,9 @@ def open_ratings(path: Any, delimiter: str | None = None, encoding: str | None =
     layout = movielens_layout(found)
     file = layout.ratings if layout else found
     if file.is_dir() or kind_of(regular_path(file)) == "parquet":
-        return Opened(found, _loader(ParquetSource(file)))
+        return _scanned(found, ParquetSource(file))
     if kind_of(file) == "arrow":
-        return Opened(found, _loader(_ipc(file)))
+        return _scanned(found, _ipc(file))
     text = CsvFile(file, delimiter, encoding)
 
     def load(named: ColumnNames, needs_value: bool, bad_rows: float, progress: Progress) -> Loaded:
@@ -69,7 +72,7 @@ def open_ratings(path: Any, delimiter: str | None = None, encoding: str | None =
         source, malformed, unreadable = text.load(columns, bad_rows, progress)
         return Loaded(source, columns, malformed, unreadable)
 
-    return Opened(found, load, layout)
+    return Opened(found, load, text.names, layout, not text.dialect.header)
 
 
 def open_frame(frame: Any) -> Opened:
@@ -80,7 +83,7 @@ def open_frame(frame: Any) -> Opened:
         columns = _choose(known.names, named, needs_value, None)
         return Loaded(MemorySource.of_table(known.table(columns.names())), columns)
 
-    return Opened(Path(), load)
+    return Opened(Path(), load, known.names)
 
 
 def read_catalogue(path: Path, item: str | None = None) -> Catalogue:
@@ -102,11 +105,16 @@ def read_catalogue(path: Path, item: str | None = None) -> Catalogue:
     return Catalogue(pa.chunked_array(batches) if batches else [])
 
 
-def _loader(source: Source) -> Callable[[ColumnNames, bool, float, Progress], Loaded]:
+def has_values(opened: Opened) -> bool:
+    """Whether a column of values is obvious."""
+    return len(opened.names) > 2 if opened.by_position else bool(guess("value", opened.names))
+
+
+def _scanned(path: Path, source: Source) -> Opened:
     def load(named: ColumnNames, needs_value: bool, bad_rows: float, progress: Progress) -> Loaded:
         return Loaded(source, _choose(source.names, named, needs_value, None))
 
-    return load
+    return Opened(path, load, source.names)
 
 
 def _choose(names: tuple[str, ...], named: ColumnNames, needs_value: bool, listed: str | None) -> Columns:
