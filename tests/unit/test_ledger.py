@@ -149,6 +149,19 @@ def test_a_throw_away_ledger_runs_the_same_code_and_says_so(path: Path) -> None:
     small.close()
 
 
+def test_a_closed_throw_away_ledger_is_gone() -> None:
+    with Ledger.throw_away() as ledger:
+        run = ledger.run(method="test", config={})
+    with pytest.raises(LedgerError, match="closed"):
+        run.reserve("sum", 0, 1, {})
+
+
+@pytest.mark.parametrize("name", ["", None, "x" * 201, "a\nb", "\x1b[31m"])
+def test_a_population_has_a_printable_name(path: Path, name: str | None) -> None:
+    with pytest.raises(ArgumentError, match="population"):
+        Ledger.open(path, population=name, total=TOTAL)
+
+
 def test_head_moves_with_every_entry_and_can_be_expected(path: Path) -> None:
     ledger = open_ledger(path)
     before = ledger.head

@@ -155,6 +155,15 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_commits_are_flushed_and_nothing_before_them_is_written(tmp_path: Path) -> None:
+    """What a power cut and a peeping reader find cannot be tested here; the settings they depend on can."""
+    path = tmp_path / "people.ledger"
+    open_ledger(path).close()
+    wanted = {"journal_mode": "wal", "synchronous": 2, "cache_spill": 0, "temp_store": 2}
+    with closing(ledger_sqlite.connect(path)) as connection:
+        assert {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
+
+
 def test_a_busy_ledger_is_a_typed_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_sqlite, "PATIENCE", 0.05)
     path = tmp_path / "people.ledger"

@@ -12,6 +12,7 @@ import resource
 import secrets
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -55,9 +56,7 @@ class Ledger:
     @property
     def population(self) -> str:
         """Whose budget the runs of this ledger draw on."""
-        if self._population is None:
-            raise _nobody()
-        return self._population
+        return _checked_population(self._population)
 
     @property
     def head(self) -> str:
@@ -80,17 +79,15 @@ class Ledger:
         first (`LedgerCorrupt`); with `expect_head` it must contain that head, so that a rolled-back copy is
         noticed.
         """
-        if not population or len(population) > 200 or not population.isprintable():
-            raise _nobody()
-        ledger = Ledger.attach(path, create=True, expect_head=expect_head)
-        ledger._population = population
-        try:
+        name = _checked_population(population)
+        with ExitStack() as on_error:
+            ledger = Ledger.attach(path, create=True, expect_head=expect_head)
+            on_error.callback(ledger.close)
+            ledger._population = name
             ledger._sweep()
-            ledger._declare(population, total, default_total)
-        except BaseException:
-            ledger.close()
-            raise
-        return ledger
+            ledger._declare(name, total, default_total)
+            on_error.pop_all()
+            return ledger
 
     @staticmethod
     def attach(
@@ -114,13 +111,12 @@ class Ledger:
             room = tempfile.TemporaryDirectory(prefix="hushfold-")
             ledger = Ledger(Store.read_copy(place, folder, Path(room.name)), None)
             ledger._room = room
-        if expect_head is not None:
-            try:
+        with ExitStack() as on_error:
+            on_error.callback(ledger.close)
+            if expect_head is not None:
                 ledger.store.expect(expect_head)
-            except BaseException:
-                ledger.close()
-                raise
-        return ledger
+            on_error.pop_all()
+            return ledger
 
     def run(
         self,
@@ -179,9 +175,9 @@ class Ledger:
 
     def note_unprotected(self, population: str, what: str) -> None:
         """Record that an operator tool looked at exact numbers of this population. The card lists it."""
-        entry = {"kind": "unprotected", "population": population, "what": what[:500], "day": _today()}
+        about = {"population": _checked_population(population), "what": what[:500], "day": _today()}
         with self.store.transaction():
-            self.store.append(entry)
+            self.store.append({"kind": "unprotected"} | about)
 
     def books(self) -> Books:
         """All that the ledger says now, as a copy to look at."""
@@ -189,7 +185,7 @@ class Ledger:
             return deepcopy(books)
 
     def close(self) -> None:
-        """Close the file. The ledger may be used again; a throw-away one starts empty."""
+        """Close the file. The ledger may be used again; a throw-away one is gone."""
         self.store.close()
         if self._room:
             self._room.cleanup()
@@ -282,9 +278,11 @@ _CHANGED = {
 }
 
 
-def _nobody() -> ArgumentError:
-    remedy = "Pass population='the name of these people'"
-    return ArgumentError("population", "the ledger must know whose budget it is", remedy)
+def _checked_population(name: str | None) -> str:
+    if name and len(name) <= 200 and name.isprintable():
+        return name
+    problem = "it says whose budget this is, in at most 200 printable characters"
+    raise ArgumentError("population", problem, "Pass population='the name of these people'")
 
 
 def _today() -> str:

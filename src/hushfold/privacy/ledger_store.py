@@ -11,7 +11,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -43,7 +43,7 @@ class Store:
 
     def __init__(self, path: Path | None, folder: PrivateFolder | None) -> None:
         self.path, self.folder = path, folder
-        self.read_only = self._orphan = False
+        self.read_only = self._gone = False
         self._reset()
         _STORES.add(self)
         with translated():
@@ -52,17 +52,16 @@ class Store:
     @staticmethod
     def open(path: Path, folder: PrivateFolder) -> Store:
         """Open or make the ledger at a checked path; everything in it is verified first."""
-        with folder.opening(), translated():
-            if not os.path.lexists(path) and folder.high_water():
-                raise corrupt("its file is gone, but a ledger was kept here")
-            make_file(path)
-            store = Store(path, folder)
-            try:
+        with translated(), ExitStack() as on_error:
+            with folder.opening():
+                if not os.path.lexists(path) and folder.high_water():
+                    raise corrupt("its file is gone, but a ledger was kept here")
+                make_file(path)
+                store = Store(path, folder)
+                on_error.callback(store.close)
                 store._make()
-                store._verify()
-            except BaseException:
-                store.close()
-                raise
+            store._verify()
+            on_error.pop_all()
             return store
 
     @property
@@ -201,15 +200,15 @@ class Store:
             tidy(self._here())
 
     def close(self) -> None:
-        """Close the file; the store opens it again if it is used again."""
+        """Close the file; the store opens it again if it is used again. One in memory is gone."""
         with self._lock:
-            if self._connection and self.path:
+            if self._connection:
                 self._connection.close()
-                self._connection = None
+            self._connection, self._gone = None, self.path is None
 
     def _here(self) -> sqlite3.Connection:
-        if self._orphan:
-            raise LedgerError("a throw-away ledger cannot be used in a child process; open one there")
+        if self._gone:
+            raise LedgerError("this throw-away ledger was closed, or lives in the parent process")
         if self._connection is None:
             if self.path and not self.path.exists():
                 raise corrupt("its file is gone")
@@ -275,7 +274,7 @@ class Store:
     def after_fork(self) -> None:
         """In a child: leave the parent's connection alone (closing it would drop locks) and start afresh."""
         _ABANDONED.append(self._connection)
-        self._orphan = self.path is None
+        self._gone = self.path is None
         self._reset()
 
 
