@@ -2,8 +2,8 @@
 
 Rows are referred to by their index in the stored order. Every part is what a user may show (`query`) and what
 is predicted from it (`target`): if rows are held out, users show what the model was fitted on; if users are,
-they are new to the model and show a part of their rows. Splits look at exact private rows, so what is measured
-on them is not protected.
+they are new to the model and show a part of their rows. Splits look at exact private rows, so what is
+measured on them is not protected.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Triplets:
         item = np.asarray(items, np.int32)
         value = np.ones(len(item), np.float32) if values is None else np.asarray(values, np.float32)
         size = catalogue if catalogue is not None else int(item.max(initial=-1)) + 1
-        if len(item) and not (0 <= item.min() and item.max() < size):
+        if len(item) and (item.min() < 0 or item.max() >= size):
             raise ArgumentError(
                 "items", "a code is outside the catalogue", "Pass codes from 0 to catalogue - 1"
             )
@@ -110,7 +110,7 @@ class Shares:
         if not (all(0 <= p <= 1 for p in parts) and self.train > 0 and self.test > 0):
             raise ArgumentError("split", "leaves nothing to fit or to test", "Pass for example 80/10/10")
         if abs(sum(parts) - 1) > 1e-9:
-            raise ArgumentError("split", "does not add up to the whole", "Pass for example 80/10/10 or 90/10")
+            raise ArgumentError("split", "does not add up to the whole", "Pass for example 80/10/10")
 
     @staticmethod
     def parse(text: str) -> Shares:
@@ -119,7 +119,7 @@ class Shares:
             numbers = [float(word) for word in text.split("/")]
         except ValueError:
             numbers = []
-        if len(numbers) not in (2, 3) or not sum(numbers) > 0:
+        if len(numbers) not in (2, 3) or sum(numbers) <= 0:
             raise ArgumentError("split", "is not two or three numbers", "Pass for example 80/10/10 or 90/10")
         train, *rest = (number / sum(numbers) for number in numbers)
         return Shares(train, rest[0] if len(rest) == 2 else 0.0, rest[-1])
@@ -160,7 +160,7 @@ def leave_out(triplets: Triplets, rows_each: int, seed: int, latest: bool, valid
 
 
 def by_time(triplets: Triplets, shares: Shares) -> Split:
-    """The oldest rows are train, then validation, then test. Rows of one moment stay together, in the past."""
+    """The oldest rows are train, then validation, then test; rows of one moment stay together, earlier."""
     times = _times(triplets)
     moments = np.sort(times)
 
@@ -183,7 +183,7 @@ def new_users(
     """Strong generalisation: people the fit never saw show a part of their rows, the rest is predicted.
 
     With `rng = default_rng(seed)`: the n users with `rows_to_count` rows are permuted, the first
-    `min(most, test n)` held out whole. Those with `rows_to_test` rows are tested: they show the rows for which
+    `min(most, test n)` held out whole. Those with `rows_to_test` rows are tested: they show rows for which
     `rng.random(number of their rows) < query`, in stored order. The next users of the permutation are the
     validation part, with coins drawn after those of the test. Users with fewer rows take no part.
     """

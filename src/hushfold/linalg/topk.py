@@ -46,9 +46,9 @@ def topk(
 ) -> Top:
     """The `k` items j with the largest `users[i] . items[j]` for every i, without those in the list of i.
 
-    Float32 arithmetic, whose last bit may depend on the size of the batch. A score that is not finite is never
-    among the best. `threads` is how many Python threads share the users (default: the cores at hand); each
-    calls a single-threaded BLAS.
+    Float32 arithmetic, whose last bit may depend on the size of the batch. A score that is not finite is
+    never among the best. `threads` is how many Python threads share the users (default: the cores at hand);
+    each calls a single-threaded BLAS.
     """
     left, panels = np.ascontiguousarray(users, np.float32), _Panels.of(np.asarray(items, np.float32))
     if left.ndim != 2 or left.shape[1] != panels.factors.shape[1]:
