@@ -49,8 +49,7 @@ class GaussianSampler:
     def add_to(self, stream: Stream, array: int, tile: int, out: NDArray[np.int64]) -> None:
         """Add one tile of noise to the contiguous `out`, in its flat order, without an array of its size.
 
-        The noise of a tile depends on the key, the array and the tile alone: not on threads or on other
-        tiles.
+        The noise depends on key, array and tile alone: not on threads or other tiles.
         """
         whole = flat(out)
         add(self.law, stream.tile(array, tile), whole)
@@ -73,11 +72,8 @@ def _attempt(
     run, ties = source.substream(attempt), _Ties(source, attempt)
     size = out.size if waiting is None else waiting.size
     room = min(CHUNK, size)
-    words, doubts, pending = (
-        np.empty(2 * room, np.uint64),
-        np.empty(room, np.uint64),
-        np.empty(room, np.int64),
-    )
+    words, doubts = np.empty(2 * room, np.uint64), np.empty(room, np.uint64)
+    pending = np.empty(room, np.int64)
     rejected = [np.zeros(0, np.int64)]
     for start in range(0, size, CHUNK):
         stop = min(start + CHUNK, size)
