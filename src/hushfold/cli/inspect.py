@@ -1,4 +1,6 @@
-"""`hushfold inspect`: what is in a file, and what would be dropped and why. The operator's tool: NOT PRIVATE."""
+"""`hushfold inspect`: what is in a file, and what would be dropped and why. The operator's tool: NOT
+PRIVATE.
+"""
 
 # pyright: basic
 from __future__ import annotations
@@ -34,7 +36,9 @@ def inspect(
     catalogue: CatalogueFile = None,
     json: Json = False,
 ) -> None:
-    """Show what is in RATINGS and what would be dropped, merged or clipped. NOT PRIVATE: not for publication."""
+    """Show what is in RATINGS and what would be dropped, merged or clipped. NOT PRIVATE: not for
+    publication.
+    """
     from hushfold.cli.app import print_json
     from hushfold.cli.options import read_ratings
     from hushfold.data.describe import describe

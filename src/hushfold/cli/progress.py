@@ -13,7 +13,9 @@ PATIENCE = 2.0
 
 @contextmanager
 def row_progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """A callback `(step, done, total)` that draws on a terminal's stderr; silent if piped, `quiet` or quick."""
+    """A callback `(step, done, total)` that draws on a terminal's stderr; silent if piped, `quiet` or
+    quick.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda step, done, total: None
         return

@@ -1,18 +1,21 @@
 """From a source to `Users`: count, place, settle.
 
-One scan learns the users and how many rows each has; a second puts every row where it belongs, so that the result
-is the only array of the data's size. If it would not fit in memory, the users are cut into parts and each pass over
-the data scans the groups of rows a part needs: nobody is ever split, whatever the order of the file, and nothing
-is written to disk.
+One scan learns the users and how many rows each has; a second puts every row where it belongs, so that the
+result is the only array of the data's size. If it would not fit in memory, the users are cut into parts and
+each pass over the data scans the groups of rows a part needs: nobody is ever split, whatever the order of the
+file, and nothing is written to disk.
 """
 
+# pyright: basic
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from hushfold.data import columns as cast
@@ -23,6 +26,7 @@ from hushfold.data.source import Columns, Progress, Source, ahead, column_of, si
 from hushfold.data.vocabulary import Vocabulary
 from hushfold.types import Rows
 
+_arrow: Any = pyarrow.compute  # untyped
 _NOBODY = np.zeros(0, bool)
 
 
@@ -112,7 +116,9 @@ def collect_items(task: Task) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The users of one part, by code, in the order in which blocks will show them, and the groups they are in."""
+    """The users of one part, by code, in the order in which blocks will show them, and the groups they are
+    in.
+    """
 
     codes: NDArray[np.int64]
     groups: range
@@ -121,8 +127,8 @@ class Part:
 def plan(census: Census, rows_at_once: int | None) -> list[Part]:
     """Cut the users into parts of at most `rows_at_once` rows (at least one user each); None: one part.
 
-    One part shows users in the order of their keys, a shuffle that depends on no other user. Several show them by
-    the group they first occur in, so that a file sorted by user is read about once.
+    One part shows users in the order of their keys, a shuffle that depends on no other user. Several show
+    them by the group they first occur in, so that a file sorted by user is read about once.
     """
     keys = census.users.keys()
     everybody = np.argsort(keys, kind="stable")
@@ -136,7 +142,7 @@ def plan(census: Census, rows_at_once: int | None) -> list[Part]:
     while cuts[-1] < len(everybody):
         reach = int(np.searchsorted(before, before[cuts[-1]] + rows_at_once, side="right")) - 1
         cuts.append(max(reach, cuts[-1] + 1))
-    slices = [everybody[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    slices = [everybody[a:b] for a, b in pairwise(cuts)]
     return [Part(s, range(int(census.first[s].min()), int(census.last[s].max()) + 1)) for s in slices]
 
 
@@ -155,7 +161,8 @@ def build(
 ) -> tuple[Rows, NDArray[np.int64], Tally]:
     """Second scan: the rows of a part, sorted and merged; the codes of its users; what became of its rows.
 
-    `grow` takes unknown items into `task.items` and orders them (see `order_of_items`); otherwise they are dropped.
+    `grow` takes unknown items into `task.items` and orders them (see `order_of_items`); otherwise they are
+    dropped.
     """
     ends = np.cumsum(census.rows[part.codes])
     starts = ends - census.rows[part.codes]
@@ -198,9 +205,11 @@ def build(
 
 
 def order_of_items(items: Vocabulary) -> NDArray[np.int32]:
-    """The place of every id in ascending order (numbers by size, texts by bytes): no trace of the rows' order."""
+    """The place of every id in ascending order (numbers by size, texts by bytes): no trace of the rows'
+    order.
+    """
     rank = np.empty(len(items), np.int32)
-    rank[pc.array_sort_indices(items.ids()).to_numpy()] = np.arange(len(items), dtype=np.int32)
+    rank[_arrow.array_sort_indices(items.ids()).to_numpy()] = np.arange(len(items), dtype=np.int32)
     return rank
 
 
@@ -251,7 +260,7 @@ def _keep_latest(
         placing.keep_latest(users, codes, numbers, times, indptr, items, values, several, latest)
 
 
-def _shrunk(array: NDArray[np.generic], size: int) -> NDArray[np.generic]:
+def _shrunk(array: Any, size: int) -> Any:
     """The first `size` cells, the rest given back to the system."""
     if size < len(array):
         array.resize(size, refcheck=False)

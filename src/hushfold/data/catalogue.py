@@ -1,5 +1,6 @@
 """`Catalogue`: the public list of items, in its public order. Position j is column j of every item matrix."""
 
+# pyright: basic
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +21,9 @@ _REMEDY = "Pass the published list of items, each once"
 
 
 class Catalogue:
-    """Item ids and the position of each; ids of any type are found by what they say (7, 7.0 and "7" are one)."""
+    """Item ids and the position of each; ids of any type are found by what they say (7, 7.0 and "7" are
+    one).
+    """
 
     __slots__ = ("_vocabulary",)
 
@@ -47,7 +50,9 @@ class Catalogue:
 
     @property
     def ids(self) -> Column:
-        """The ids in the order of the catalogue: int64, or large_string (large_binary if some are no text)."""
+        """The ids in the order of the catalogue: int64, or large_string (large_binary if some are no
+        text).
+        """
         return self._vocabulary.ids()
 
     def index(self, ids: Any) -> NDArray[np.int32]:

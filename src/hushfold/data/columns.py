@@ -1,28 +1,32 @@
 """From any Arrow column to the three kinds the rest of the room knows: ids, values, times.
 
-Every cast is total over the rows (a cell that makes no sense becomes a missing one) and partial over the types (a
-list is no id: a typed error that names the column and its type, never a cell).
+Every cast is total over the rows (a cell that makes no sense becomes a missing one) and partial over the
+types (a list is no id: a typed error that names the column and its type, never a cell).
 """
 
+# pyright: basic
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from hushfold.data.decimal import read_decimals
-from hushfold.data.identity import Column, text_buffers
+from hushfold.data.identity import Column
 from hushfold.errors import InputError
 
+pc: Any = pyarrow.compute  # untyped
 _WHOLE = 2.0**63  # floats from here on do not fit in 64 signed bits
 MISSING_TIME = np.iinfo(np.int64).min
 
 
 def ids(column: Column, name: str) -> Column:
-    """The column as canonical ids: int32, int64 or large_binary, or a dictionary of those; nulls where missing."""
+    """The column as canonical ids: int32, int64 or large_binary, or a dictionary of those; nulls where
+    missing.
+    """
     column = _plain(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -44,7 +48,9 @@ def ids(column: Column, name: str) -> Column:
 
 
 def numbers(column: Column, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """The column as float64, NaN where missing; and which cells were there but could not be read (None: none)."""
+    """The column as float64, NaN where missing; and which cells were there but could not be read (None:
+    none).
+    """
     column = _plain(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -66,7 +72,9 @@ def numbers(column: Column, name: str) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def times(column: Column, name: str) -> NDArray[np.int64]:
-    """The column as whole numbers that order like the times in it; `MISSING_TIME` where missing or unreadable."""
+    """The column as whole numbers that order like the times in it; `MISSING_TIME` where missing or
+    unreadable.
+    """
     column = _plain(column)
     if pa.types.is_dictionary(column.type):
         column = _plain(column.dictionary_decode())

@@ -1,7 +1,7 @@
 """CSV and its relatives: any usual delimiter, encoding, header or none; bad rows skipped and counted.
 
-Arrow cuts the text into cells; every cell is then read by the rules of `identity` and `decimal`, never by a type
-guessed from the first rows: "007" stays a text wherever it stands.
+Arrow cuts the text into cells; every cell is then read by the rules of `identity` and `decimal`, never by a
+type guessed from the first rows: "007" stays a text wherever it stands.
 """
 
 # pyright: basic
@@ -71,7 +71,7 @@ class CsvFile:
         bad = len(malformed) + unreadable
         if bad and bad > bad_rows * (bad + good):
             raise InputError(
-                f"{self.path}: too many rows have a wrong number of cells or a value that is no number. Check "
+                f"{self.path}: too many rows have a wrong number of cells or no number for a value. Check "
                 "delimiter= and the value column, or allow more with bad_rows="
             )
         return MemorySource(columns.names(), batches), len(malformed), unreadable
@@ -109,8 +109,8 @@ class CsvFile:
             ) from None
         except (pa.ArrowException, OSError, EOFError, ValueError, KeyError) as error:
             raise InputError(
-                f"{self.path} could not be read as delimited text ({type(error).__name__}): cut short, or a quote "
-                "that never closes"
+                f"{self.path} could not be read as delimited text ({type(error).__name__}): cut short, or a "
+                "quote that never closes"
             ) from None
 
 

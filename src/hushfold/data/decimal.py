@@ -1,5 +1,6 @@
 """Numbers as people write them in files: `4`, `3.5`, `3,5`, `-1e-3`, ` 4 `. Read without a locale."""
 
+# pyright: basic
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,8 @@
-"""What the owner of the data states in public before any row is read: bounds, catalogue, population, ledger."""
+"""What the owner of the data states in public before any row is read: bounds, catalogue, population,
+ledger.
+"""
 
+# pyright: basic
 from __future__ import annotations
 
 import math
@@ -27,7 +30,7 @@ class Declared(TypedDict, total=False):
     catalogue_from_data: bool
     population: str | None
     ledger: str | os.PathLike[str] | None
-    users: int | None
+    declared_users: int | None
     repeats: Literal["last", "mean"]
     strict: bool
     memory: int | None
@@ -43,7 +46,7 @@ class Declaration:
     catalogue: Catalogue | Path | None
     population: str
     ledger: Path | Literal["throw-away"]
-    users: int | None
+    declared_users: int | None
     repeats: Repeats
     strict: bool
     memory: int
@@ -53,7 +56,9 @@ class Declaration:
 def declaration(
     declared: Declared, file: Path | None, range: tuple[float, float] | None = None, catalogue: Any = None
 ) -> Declaration:
-    """Check what was declared; a file gives a population and a ledger their defaults, a known layout the rest."""
+    """Check what was declared; a file gives a population and a ledger their defaults, a known layout the
+    rest.
+    """
     implicit, counts = declared.get("implicit", False), declared.get("counts")
     stated = declared.get("range")
     if sum((stated is not None, implicit, counts is not None)) > 1:
@@ -76,7 +81,7 @@ def declaration(
         _bounds(stated, counts),
         _catalogue(declared, catalogue),
         *_owner(declared, file),
-        _count(declared.get("users")),
+        _count(declared.get("declared_users")),
         "sum" if kind == "counts" else repeats,
         declared.get("strict", False),
         _memory(declared.get("memory")),

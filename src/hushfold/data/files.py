@@ -1,4 +1,6 @@
-"""Opening a file that somebody names: regular files only, known by their first bytes and not by their extension."""
+"""Opening a file that somebody names: regular files only, known by their first bytes and not by their
+extension.
+"""
 
 # pyright: basic
 from __future__ import annotations
@@ -36,7 +38,9 @@ _HEAD = 1 << 18
 
 
 def regular_path(path: Any, argument: str = "ratings") -> Path:
-    """The path of a readable file or folder. Anything else is refused at once: opening a pipe could wait forever."""
+    """The path of a readable file or folder. Anything else is refused at once: opening a pipe could wait
+    forever.
+    """
     try:
         found = Path(path)
         mode = found.stat().st_mode
@@ -48,7 +52,7 @@ def regular_path(path: Any, argument: str = "ratings") -> Path:
         return found
     if not stat.S_ISREG(mode):
         raise InputError(
-            f"{argument}: {found} is a pipe or a device, and rows are read more than once. Save them to a file"
+            f"{argument}: {found} is a pipe or a device; rows are read more than once. Save them to a file"
         )
     if not os.access(found, os.R_OK):
         raise InputError(f"{argument}: {found} may not be read (permission denied)")

@@ -1,5 +1,6 @@
 """Tables and columns that are already in memory, whoever made them, as Arrow."""
 
+# pyright: basic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -23,7 +24,9 @@ _UNFIT = (
 
 
 def arrow_column(values: Any) -> Column:
-    """One column of anything: Arrow, numpy, pandas, polars, a list. What fits no Arrow type goes in as texts."""
+    """One column of anything: Arrow, numpy, pandas, polars, a list. What fits no Arrow type goes in as
+    texts.
+    """
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
@@ -80,7 +83,9 @@ def _text(cell: Any) -> bytes | None:
 
 
 class Frame:
-    """Any data frame: what narwhals knows, or whatever exports an Arrow stream. A stream is read once, here."""
+    """Any data frame: what narwhals knows, or whatever exports an Arrow stream. A stream is read once,
+    here.
+    """
 
     def __init__(self, frame: Any) -> None:
         self._table: Any = None

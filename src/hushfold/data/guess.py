@@ -1,4 +1,6 @@
-"""Which column is which: guessed when the name leaves no doubt, otherwise asked for. Column names are not private."""
+"""Which column is which: guessed when the name leaves no doubt, otherwise asked for. Column names are not
+private.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +76,8 @@ def choose_columns(
 ) -> Columns:
     """The columns to read: those stated, the others guessed.
 
-    `needs_value` is False for implicit data, whose value and time columns are left unread. `listed` says what the
-    names are when they must not be shown (a file without a header has none).
+    `needs_value` is False for implicit data, whose value and time columns are left unread. `listed` says what
+    the names are when they must not be shown (a file without a header has none).
     """
     stated = {"user": user, "item": item, "value": value, "time": time}
     wanted = ["user", "item", "value", "time"] if needs_value else ["user", "item"]

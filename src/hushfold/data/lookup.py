@@ -1,7 +1,7 @@
 """The loops under `Vocabulary`: look ids up, or take them in, one after the other.
 
-The growing ones stop where there is no room and say how far they came; the caller makes room and resumes. Their
-readable twin is a Python dictionary: `codes_by_dictionary`.
+The growing ones stop where there is no room and say how far they came; the caller makes room and resumes.
+Their readable twin is a Python dictionary: `codes_by_dictionary`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from numba import njit
 import numpy as np
+from numba import njit
 
 from hushfold.data.identity import number_key, text_key, whole_number
 from hushfold.data.words import same_bytes
@@ -35,7 +35,7 @@ def codes_by_dictionary(known: dict[str, int], ids: Iterable[str | None], grow: 
 
 @njit(nogil=True, cache=True)
 def _blank(data: Any, start: int, stop: int) -> Any:
-    for i in range(start, stop):
+    for i in range(start, stop):  # noqa: SIM110 (a generator does not compile)
         if data[i] > 32 or data[i] == 0:  # NUL is a code point like any other
             return False
     return True
@@ -185,7 +185,9 @@ def text_codes(
 
 @njit(nogil=True, cache=True)
 def fill_table(table: Any, keys: Any) -> None:
-    """Put the codes 0, 1, ... into an empty table: 32 bits of the key, to tell most strangers apart, and code + 1."""
+    """Put the codes 0, 1, ... into an empty table: 32 bits of the key, to tell most strangers apart, and code
+    + 1.
+    """
     mask = np.uint64(len(table) - 1)
     for code in range(len(keys)):
         slot = keys[code] & mask

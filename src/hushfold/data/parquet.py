@@ -1,5 +1,8 @@
-"""Parquet: one file or a folder of them (hive partitions included), streamed by row group, only the columns read."""
+"""Parquet: one file or a folder of them (hive partitions included), streamed by row group, only the columns
+read.
+"""
 
+# pyright: basic
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -60,7 +63,9 @@ class ParquetSource:
 
 
 def _open(file: Path, wanted: list[str]) -> Any:
-    """Texts that are stored as dictionaries are read as dictionaries: a few distinct ids instead of every row."""
+    """Texts that are stored as dictionaries are read as dictionaries: a few distinct ids instead of every
+    row.
+    """
     opened = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
     if not opened.num_row_groups:
         return opened
@@ -117,12 +122,14 @@ def _with_keys(batch: Any, stored: list[str], wanted: list[str], keys: dict[str,
 
 @contextmanager
 def _typed(file: Path) -> Iterator[None]:
-    """Errors of the Parquet library as typed ones: they may quote a file's content, so their text is left out."""
+    """Errors of the Parquet library as typed ones: they may quote a file's content, so their text is left
+    out.
+    """
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"{file} is no readable Parquet file ({type(error).__name__}): damaged, cut short or of an unknown version"
+            f"{file} is no readable Parquet file ({type(error).__name__}): damaged or cut short"
         ) from None

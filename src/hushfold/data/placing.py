@@ -1,7 +1,7 @@
 """The loops that turn rows in any order into one sorted row per user, in place.
 
-Readable twin of all three together: `settled_by_dictionary`. They agree exactly, but for a mean, which the twin
-computes in the same order and precision.
+Readable twin of all three together: `settled_by_dictionary`. They agree exactly, but for a mean, which the
+twin computes in the same order and precision.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ MISSING_ITEM, UNREADABLE, NOT_FINITE, UNKNOWN_ITEM, PLACED = range(5)
 
 @njit(nogil=True, cache=True)
 def count_rows(codes: Any, group: int, rows: Any, first: Any, last: Any) -> Any:
-    """Count the rows of each user, note the first and last group they are in; returns how many have no user."""
+    """Count the rows of each user, note the first and last group they are in; returns how many have no
+    user.
+    """
     missing = 0
     for i in range(len(codes)):
         code = codes[i]
@@ -40,7 +42,9 @@ def count_rows(codes: Any, group: int, rows: Any, first: Any, last: Any) -> Any:
 def place(
     users: Any, items: Any, values: Any, unread: Any, cursor: Any, row_items: Any, row_values: Any, tally: Any
 ) -> None:
-    """Put each good row where its user's rows stand; `cursor[user]` moves on, and is -1 for users left out."""
+    """Put each good row where its user's rows stand; `cursor[user]` moves on, and is -1 for users left
+    out.
+    """
     for i in range(len(users)):
         user = users[i]
         if user < 0 or cursor[user] < 0:
@@ -89,7 +93,8 @@ def _value_of(word: Any, words: Any, floats: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def settle(starts: Any, ends: Any, items: Any, values: Any, mode: int, indptr: Any, repeated: Any) -> Any:
-    """Sort every user's rows by item, merge repeated pairs, close the gaps; returns how many rows were merged away.
+    """Sort every user's rows by item, merge repeated pairs, close the gaps; returns how many rows were merged
+    away.
 
     `indptr` is filled; `repeated`, if it has room, says of which rows the data held several.
     """
@@ -157,8 +162,8 @@ def keep_latest(
 ) -> None:
     """Of the rows of a repeated pair keep the latest, among equally late ones the largest value.
 
-    `users` are positions in `indptr` (negative: left out), `several` the rows that were repeated, in order, and
-    `latest` their times so far; their values start at minus infinity.
+    `users` are positions in `indptr` (negative: left out), `several` the rows that were repeated, in order,
+    and `latest` their times so far; their values start at minus infinity.
     """
     for i in range(len(users)):
         user = users[i]

@@ -26,20 +26,21 @@ _ROW_BYTES = 12  # of a row in memory while it is placed and sorted
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Ratings:
-    """Users' rows and their public declarations. Make one with `read`, `from_frame`, `from_arrays`, `from_scipy`.
+    """Users' rows and their public declarations: `read`, `from_frame`, `from_arrays`, `from_scipy` make one.
 
     All of them take the same keyword arguments:
 
-    - `range=(lo, hi)`, `implicit=True` or `counts=CAP`: what a value is; values are clipped to it. Implicit rows
-      all count 1; repeated rows of counts add up, to at most the cap.
-    - `catalogue=` a list, an array or a file of all item ids, or `catalogue_from_data=True`, which declares that
-      the list of items is public.
-    - `population=` whose budget a fit spends (default: the data file's name), and `ledger=` where it is kept: a
-      path (default: hushfold.ledger) or "throw-away".
-    - `users=` a declared number of users, if one is public.
+    - `range=(lo, hi)`, `implicit=True` or `counts=CAP`: what a value is; values are clipped to it. Implicit
+      rows all count 1; repeated rows of counts add up, to at most the cap.
+    - `catalogue=` a list, an array or a file of all item ids, or `catalogue_from_data=True`, which declares
+      that the list of items is public.
+    - `population=` whose budget a fit spends (default: the data file's name), and `ledger=` where it is kept:
+      a path (default: hushfold.ledger) or "throw-away".
+    - `declared_users=` the number of users, if it is public; it is never counted.
     - `repeats="last"` (by time if there is a time column, else by row) or `"mean"`, for explicit values.
     - `strict=True` refuses, before anything is spent, data that would have to be dropped, merged or clipped.
-    - `memory=` bytes the rows may take (default: half of the machine); beyond it they are read anew in every pass.
+    - `memory=` bytes the rows may take (default: half of the machine); if they would take more they are read
+      anew in every pass.
     """
 
     users: Users
@@ -184,8 +185,8 @@ def _finish(
         defects = []  # merging repeats and capping counts is what these kinds mean
     if known.strict and defects:
         raise InputError(
-            f"strict reading found {', '.join(defects)}. Repair the data, or read without strict: they are then "
-            "dropped, merged or clipped; `hushfold inspect` says how many"
+            f"strict reading found {', '.join(defects)}. Repair the data, or read without strict: they are "
+            "then dropped, merged or clipped; `hushfold inspect` says how many"
         )
     return Ratings(
         users,
@@ -195,7 +196,7 @@ def _finish(
         known.catalogue is None,
         known.population,
         known.ledger,
-        known.users,
+        known.declared_users,
         columns,
         report,
     )

@@ -1,5 +1,6 @@
 """Where rows come from: anything that can be read again and again, batch by batch, column by column."""
 
+# pyright: basic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,6 @@
 """`Users`: everybody's bounded rows, sealed. Engines open it block by block; nobody else does."""
 
+# pyright: basic
 from __future__ import annotations
 
 from collections.abc import Iterator

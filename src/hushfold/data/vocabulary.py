@@ -1,10 +1,11 @@
 """`Vocabulary`: distinct ids in order of first appearance, and the code (position) of each.
 
-Whole numbers are looked up in a direct table while their range is narrow and in a hash table when it is not; one
-id that is no whole number turns the vocabulary into texts, codes unchanged. Ids are compared byte by byte:
-distinct code points stay distinct, and two ids with one key stay two ids.
+Whole numbers are looked up in a direct table while their range is narrow and in a hash table when it is not;
+one id that is no whole number turns the vocabulary into texts, codes unchanged. Ids are compared byte by
+byte: distinct code points stay distinct, and two ids with one key stay two ids.
 """
 
+# pyright: basic
 from __future__ import annotations
 
 from typing import Any

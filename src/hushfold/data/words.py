@@ -10,9 +10,10 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 
-@intrinsic
-def word_at(context: Any, data: Any, at: Any) -> Any:
-    """The eight bytes `data[at : at + 8]` as a little-endian word; the caller sees to it that they are there."""
+def _word_at(context: Any, data: Any, at: Any) -> Any:
+    """The eight bytes `data[at : at + 8]` as a little-endian word; the caller sees to it that they are
+    there.
+    """
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -22,6 +23,9 @@ def word_at(context: Any, data: Any, at: Any) -> Any:
         return word if sys.byteorder == "little" else builder.bswap(word)
 
     return types.uint64(data, at), emit
+
+
+word_at: Any = intrinsic(_word_at)
 
 
 @njit(nogil=True, cache=True)
