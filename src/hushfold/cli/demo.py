@@ -151,8 +151,8 @@ def _show(answer: dict[str, Any]) -> None:
     console.print(
         f"\nWhoever sees all of this learns about any one person no more than epsilon "
         f"[bold]{answer['epsilon']:g}[/bold] at delta {answer['delta']:g} allows (the sampler's slack is "
-        f"{answer['slack']['epsilon']:.0e}).\nThe budget of these people is now spent; the ledger says so:\n\n"
-        f"  hushfold budget {ledger}\n"
+        f"{answer['slack']['epsilon']:.0e}).\nThe budget of these people is now spent; the ledger says so:"
+        f"\n\n  hushfold budget {ledger}\n"
     )
     seconds = ", ".join(f"{what} {value:.1f} s" for what, value in answer["seconds"].items())
     console.print(f"[dim]{seconds}. Files in {answer['folder']}/[/dim]")
