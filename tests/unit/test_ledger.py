@@ -30,8 +30,26 @@ def test_a_new_population_needs_a_name_and_a_total(path: Path) -> None:
         Ledger.open(path, total=TOTAL)
     with pytest.raises(ArgumentError, match="total"):
         Ledger.open(path, population="people")
-    with pytest.raises(ArgumentError, match="total"):
-        Ledger.open(path, population="people", total=Total("gaussian", -1))
+
+
+WRONG_TOTALS = [
+    Total("gaussian", -1),
+    Total("gaussian", 2**62),
+    Total("gaussian", 1.5),  # pyright: ignore[reportArgumentType]
+    Total("gaussian", 1, epsilon=float("inf")),
+    Total("gaussian", 1, epsilon=1.0, delta=1.0),
+    Total("approximate", 1, 10**18 + 1),
+    Total("zero", 1),  # pyright: ignore[reportArgumentType]
+]
+
+
+@pytest.mark.parametrize("total", WRONG_TOTALS, ids=range(len(WRONG_TOTALS)))
+def test_a_total_is_a_finite_guarantee_in_whole_units(path: Path, total: Total) -> None:
+    with pytest.raises(ArgumentError, match=r"total|claim"):
+        open_ledger(path, total=total)
+    ledger = open_ledger(path)
+    with pytest.raises(ArgumentError, match="claim"):
+        ledger.run(method="test", config={}, claim="zero")  # pyright: ignore[reportArgumentType]
 
 
 def test_the_total_is_fixed_when_the_population_is_first_entered(path: Path) -> None:

@@ -7,6 +7,7 @@ run is charged against it before its statistic is computed, in whole units, in o
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import secrets
@@ -17,14 +18,14 @@ from copy import deepcopy
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, get_args, overload
 
 from hushfold.errors import ArgumentError, LedgerUnavailable, ResumeError
 from hushfold.privacy.ledger_folder import PrivateFolder, checked
 from hushfold.privacy.ledger_sqlite import is_busy
-from hushfold.privacy.ledger_state import Books, Claim, Population, RunRecord, Total, price_of
+from hushfold.privacy.ledger_state import ATTO, Books, Claim, Population, RunRecord, Total, price_of
 from hushfold.privacy.ledger_store import Store
-from hushfold.privacy.run import Run, canonical, checked_name, keyed, raise_command
+from hushfold.privacy.run import Run, canonical, checked_name, keyed, raise_command, whole
 
 __all__ = ["Books", "Claim", "Ledger", "Population", "Run", "RunRecord", "Total", "price_of"]
 
@@ -147,7 +148,7 @@ class Ledger:
                 "id": identity,
                 "population": self.population,
                 "method": method,
-                "claim": claim,
+                "claim": _checked_claim(claim),
                 "config": keyed(secret, "config", canonical(config)),
                 "data": None if data_digest is None else keyed(secret, "data", data_digest),
                 "day": _today(),
@@ -225,8 +226,11 @@ class Ledger:
                 self.store.folder.sweep({run.id for run in books.runs.values() if not run.closed})
 
     def _append_total(self, population: str, total: Total) -> None:
-        if not (0 <= total.units < 2**62 and 0 <= total.delta_units <= 10**18):
-            raise ArgumentError("total", "it is out of range", "Pass a positive epsilon and a delta below 1")
+        _checked_claim(total.claim)
+        whole("total", total.units, 0, 2**62)
+        whole("total", total.delta_units, 0, ATTO + 1)
+        if not math.isfinite(total.epsilon or 0) or not 0 <= total.delta < 1:
+            raise ArgumentError("total", "its epsilon or delta is out of range", "State a finite guarantee")
         entry = {"kind": "total", "population": population, "day": _today(), **asdict(total)}
         self.store.append(entry)
 
@@ -245,7 +249,7 @@ def throw_away(population: str = "throw-away", total: Total | None = None) -> Le
     The same code in memory. Without a `total` it allows more than any fit asks for.
     """
     ledger = Ledger(Store.in_memory(), population)
-    endless = (Total("gaussian", _ENDLESS), Total("pure", _ENDLESS), Total("approximate", _ENDLESS, 10**18))
+    endless = (Total("gaussian", _ENDLESS), Total("pure", _ENDLESS), Total("approximate", _ENDLESS, ATTO))
     with ledger.store.transaction():
         for stated in (total,) if total else endless:
             ledger._append_total(population, stated)  # pyright: ignore[reportPrivateUsage]
@@ -283,6 +287,12 @@ def _checked_population(name: str | None) -> str:
         return name
     problem = "it says whose budget this is, in at most 200 printable characters"
     raise ArgumentError("population", problem, "Pass population='the name of these people'")
+
+
+def _checked_claim(claim: Claim) -> Claim:
+    if claim not in get_args(Claim):
+        raise ArgumentError("claim", f"{claim!r} is unknown", f"Use one of {', '.join(get_args(Claim))}")
+    return claim
 
 
 def _today() -> str:

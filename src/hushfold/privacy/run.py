@@ -87,8 +87,8 @@ class Run:
         Only a later node of a tree costs 0 units: `covered_by` then names the release of this run that paid.
         """
         checked_name("name", name)
-        step, units = _whole("step", step, 0, 2**31), _whole("units", units, 0 if covered_by else 1, 2**62)
-        delta_units = _whole("delta_units", delta_units, 0, ATTO if self.claim == "approximate" else 1)
+        step, units = whole("step", step, 0, 2**31), whole("units", units, 0 if covered_by else 1, 2**62)
+        delta_units = whole("delta_units", delta_units, 0, ATTO if self.claim == "approximate" else 1)
         facts = public_facts("details", {**details, "covered_by": covered_by} if covered_by else details)
         identity = f"{self.id}/{name}/{step}"
         with self._store.transaction() as books:
@@ -145,13 +145,16 @@ class Run:
 
     def stream(self, reservation: Reservation) -> Iterator[Part]:
         """The committed arrays one after the other, each checked, in the order they were committed."""
-        with self._store.transaction(write=False) as books:
-            release = self._release(books, reservation)
-        if release.state == "RESERVED":
-            raise LedgerError(f"release {release.id} is not committed, so it has no result")
-        for index, (name, dtype, shape, _) in enumerate(release.parts):
-            array = np.frombuffer(bytearray(self._store.part(release, index)), np.dtype(dtype))
-            yield name, array.reshape(shape)
+        index, parts = 0, 1
+        while index < parts:
+            with self._store.transaction(write=False) as books:
+                release = self._release(books, reservation)
+                if release.state == "RESERVED":
+                    raise LedgerError(f"release {release.id} is not committed, so it has no result")
+                (name, dtype, shape, _), parts = release.parts[index], len(release.parts)
+                body = bytearray(self._store.part(release, index))
+            yield name, np.frombuffer(body, np.dtype(dtype)).reshape(shape)
+            index += 1
 
     def close(self) -> None:
         """Drop the stored results and the run's secret, once the artefact is safe; the ledger's rows stay.
@@ -225,7 +228,7 @@ def keyed(secret: bytes, purpose: str, content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=32, key=secret, person=purpose.encode()).hexdigest()
 
 
-def _whole(argument: str, value: SupportsIndex, smallest: int, bound: int) -> int:
+def whole(argument: str, value: SupportsIndex, smallest: int, bound: int) -> int:
     """`value` as a Python integer, if it is one and `smallest <= value < bound`."""
     try:
         if smallest <= operator.index(value) < bound:
