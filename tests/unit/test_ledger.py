@@ -155,8 +155,8 @@ def test_the_ledger_says_who_looked(path: Path) -> None:
 
 def test_a_throw_away_ledger_runs_the_same_code_and_says_so(path: Path) -> None:
     ledger = Ledger.throw_away()
-    assert ledger.throw_away
-    assert not open_ledger(path).throw_away
+    assert ledger.is_throw_away
+    assert not open_ledger(path).is_throw_away
     ledger.run(method="test", config={}).reserve("sum", 0, 10**12, {})
     small = Ledger.throw_away(total=TOTAL).run("fit", method="test", config={})
     with pytest.raises(BudgetExceeded):

@@ -274,7 +274,7 @@ def test_a_closed_run_keeps_its_rows_and_nothing_else(ledger: Ledger, path: Path
             use()
     with pytest.raises(ResumeError):
         begin(ledger)
-    if not ledger.throw_away:
+    if not ledger.is_throw_away:
         assert path.stat().st_size < 100_000  # the space of the results was given back
         assert not list((path.parent / ".hushfold/people.ledger/runs").iterdir())
 

@@ -12,13 +12,13 @@ import os
 import resource
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args, overload
+from typing import Any, get_args
 
 from hushfold.errors import ArgumentError, LedgerUnavailable, ResumeError
 from hushfold.privacy.ledger_folder import PrivateFolder, checked
@@ -33,21 +33,8 @@ __all__ = ["Books", "Claim", "Ledger", "Population", "Run", "RunRecord", "Total"
 _ENDLESS = 10**15  # units of a throw-away total nobody stated: no fit comes near
 
 
-class _ThrowAway:
-    """`Ledger.throw_away(...)` makes such a ledger; `ledger.throw_away` says whether it is one."""
-
-    @overload
-    def __get__(self, ledger: None, owner: type[Ledger]) -> Callable[..., Ledger]: ...
-    @overload
-    def __get__(self, ledger: Ledger, owner: type[Ledger]) -> bool: ...
-    def __get__(self, ledger: Ledger | None, owner: type[Ledger]) -> Callable[..., Ledger] | bool:
-        return throw_away if ledger is None else ledger.store.path is None
-
-
 class Ledger:
     """An open ledger and the population it charges. Safe between threads, processes and forks."""
-
-    throw_away = _ThrowAway()
 
     def __init__(self, store: Store, population: str | None) -> None:
         self.store, self._population = store, population
@@ -58,6 +45,11 @@ class Ledger:
     def population(self) -> str:
         """Whose budget the runs of this ledger draw on."""
         return _checked_population(self._population)
+
+    @property
+    def is_throw_away(self) -> bool:
+        """Whether this ledger lives in memory only: what it pays for is stamped."""
+        return self.store.path is None
 
     @property
     def head(self) -> str:
@@ -118,6 +110,19 @@ class Ledger:
                 ledger.store.expect(expect_head)
             on_error.pop_all()
             return ledger
+
+    @staticmethod
+    def throw_away(population: str = "throw-away", total: Total | None = None) -> Ledger:
+        """A ledger that is gone with its process: for tests, demos, operator tools; what it pays is stamped.
+
+        The same code in memory. Without a `total` it allows more than any fit asks for.
+        """
+        ledger = Ledger(Store.in_memory(), population)
+        endless = (Total("gaussian", _ENDLESS), Total("pure", _ENDLESS), Total("approximate", _ENDLESS, ATTO))
+        with ledger.store.transaction():
+            for stated in (total,) if total else endless:
+                ledger._append_total(population, stated)
+        return ledger
 
     def run(
         self,
@@ -241,19 +246,6 @@ class Ledger:
         if self.store.folder:
             return self.store.folder.make_secret(run)
         return self._secrets.setdefault(run, secrets.token_bytes(32))
-
-
-def throw_away(population: str = "throw-away", total: Total | None = None) -> Ledger:
-    """A ledger that is gone with its process: for tests, demos and operator tools, whose models are stamped.
-
-    The same code in memory. Without a `total` it allows more than any fit asks for.
-    """
-    ledger = Ledger(Store.in_memory(), population)
-    endless = (Total("gaussian", _ENDLESS), Total("pure", _ENDLESS), Total("approximate", _ENDLESS, ATTO))
-    with ledger.store.transaction():
-        for stated in (total,) if total else endless:
-            ledger._append_total(population, stated)  # pyright: ignore[reportPrivateUsage]
-    return ledger
 
 
 def forbid_core_dumps() -> None:

@@ -32,7 +32,7 @@ def open_door(
     data or `config` are not the ones it began with.
     """
     whole = total or budget
-    stated = Total(whole.claim, whole.units, epsilon=whole.epsilon, delta=whole.delta)
+    stated = Total.of(whole)
     if ratings.ledger == "throw-away":
         ledger = Ledger.throw_away(ratings.population, stated)
     else:
