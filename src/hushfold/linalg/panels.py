@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from hushfold.errors import ArgumentError
@@ -43,9 +44,7 @@ class SymmetricPanels:
                     "tiles", f"have a panel of shape {panel.shape}", "Pass panels of 256 rows"
                 )
             if not np.array_equal(panel[:, :rows], panel[:, :rows].T, equal_nan=True):
-                raise ArgumentError(
-                    "tiles", "are not symmetric", "Mirror each first block"
-                )
+                raise ArgumentError("tiles", "are not symmetric", "Mirror each first block")
         if len(panels) != -(-size // PANEL):
             raise ArgumentError("tiles", f"are {len(panels)} panels of {size} columns", "Pass all panels")
         return SymmetricPanels(panels)
@@ -108,6 +107,32 @@ class SymmetricPanels:
             square[start:, start : start + len(part)] = part.T
         return square
 
+    def leading(self, size: int) -> SymmetricPanels:
+        """The leading size x size block, a view: nothing is copied."""
+        if not 0 <= size <= len(self):
+            raise ArgumentError("size", f"{size} is outside 0 .. {len(self)}", "Ask for a part of the matrix")
+        return SymmetricPanels(
+            tuple(panel[: size - start, : size - start] for start, panel in self._placed() if start < size)
+        )
+
+    def reorder(self, order: NDArray[np.integer[Any]]) -> SymmetricPanels:
+        """The matrix whose row and column i are this one's `order[i]`: a copy."""
+        size = len(self)
+        if not np.array_equal(np.sort(order), np.arange(size)):
+            raise ArgumentError("order", "is not a permutation", f"Name each of {size} rows once")
+        places = np.empty(size, np.int64)
+        places[order] = np.arange(size)
+        starts = np.cumsum([0, *(panel.size for panel in self.panels)])
+        cells = np.empty(starts[-1], np.float32)
+        for start, panel in self._placed():
+            _scatter(panel, places[start:], size, starts, cells)
+        return SymmetricPanels(
+            tuple(
+                cells[begin : begin + panel.size].reshape(panel.shape)
+                for begin, panel in zip(starts[:-1], self.panels, strict=True)
+            )
+        )
+
     def to_dense(self) -> Floats:
         """The whole matrix as a square array: twice the memory."""
         return self.block(len(self))
@@ -138,3 +163,19 @@ class SymmetricPanels:
 
 def _sum_of_squares(array: Floats) -> float:
     return float(np.einsum("ij,ij", array, array, dtype=np.float64))
+
+
+@njit(nogil=True, cache=True)
+def _scatter(  # pragma: no cover
+    panel: Floats, places: NDArray[np.int64], size: int, starts: NDArray[np.int64], cells: Floats
+) -> None:
+    """Put the upper triangle of one old panel where it belongs among the new panels' cells."""
+    for row in range(panel.shape[0]):
+        for column in range(row, panel.shape[1]):
+            low, high = min(places[row], places[column]), max(places[row], places[column])
+            target = low // PANEL
+            first = target * PANEL
+            width = size - first
+            cells[starts[target] + (low - first) * width + high - first] = panel[row, column]
+            if high - first < PANEL:
+                cells[starts[target] + (high - first) * width + low - first] = panel[row, column]
