@@ -21,7 +21,7 @@ from hushfold.privacy.door_passage import Charge, Passage, Real, Tiles
 from hushfold.privacy.mechanisms import Gaussian, Laplace, Mechanism, to_real
 from hushfold.privacy.noise import Key, Slack, cut
 from hushfold.privacy.run import Run
-from hushfold.statistics.base import Accumulator, Spec, Sum
+from hushfold.statistics.base import TILE, Accumulator, Spec, Sum
 from hushfold.threads import one_blas_thread, ordered_map, usable_cores
 from hushfold.types import Released, release, unseal
 
@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 """`(release, tiles done, tiles in all)`: for the operator's eyes, never published."""
 
 Solve = Callable[..., Real]
-"""`(*noisy tiles) -> public rows`: what is made of a block of items, when only that is to be kept."""
+"""`(*noisy tiles, *along) -> public rows`: what is made of a block of items, if only that is to be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,26 @@ class Door:
     new_key: Callable[[], Key] = Key
 
     def gaussian(
-        self, name: str, sums: Sum, units: int | Sequence[int], *, step: int = 0, solve: Solve | None = None
+        self,
+        name: str,
+        sums: Sum,
+        units: int | Sequence[int],
+        *,
+        step: int = 0,
+        solve: Solve | None = None,
+        along: Sequence[Real] = (),
     ) -> tuple[Released[Any], ...]:
         """Release every statistic of `sums` under Gaussian noise, each at its price in nano-units of mu^2.
 
         One charge for the round, however many tiles it has. With `solve`, the noisy tiles of all statistics
         (which then share their first axis) are turned into public rows tile by tile, and only those are kept:
-        no array of the size of all Gram matrices ever exists.
+        no array of the size of all Gram matrices ever exists. `along` are public arrays along that axis; it
+        is handed the part of each that belongs to the tile.
         """
         z_max = cut(self.passage.mu)
         priced = enumerate(zip(sums.specs, prices(sums, units, "l2"), strict=True))
         mechanisms = [Gaussian(number, spec, price, z_max) for number, (spec, price) in priced]
-        return self._release(name, step, sums, mechanisms, solve)
+        return self._release(name, step, sums, mechanisms, solve, along)
 
     def laplace(
         self, name: str, sums: Sum, units: int | Sequence[int], *, step: int = 0, solve: Solve | None = None
@@ -78,7 +86,13 @@ class Door:
         return self.passage.slack()
 
     def _release(
-        self, name: str, step: int, sums: Sum, mechanisms: Sequence[Mechanism], solve: Solve | None
+        self,
+        name: str,
+        step: int,
+        sums: Sum,
+        mechanisms: Sequence[Mechanism],
+        solve: Solve | None,
+        along: Sequence[Real] = (),
     ) -> tuple[Released[Any], ...]:
         if solve and len({(spec.size[0], spec.layout == "triangle") for spec in sums.specs}) != 1:
             raise ArgumentError("solve", "the statistics have different first axes", "Release them apart")
@@ -88,14 +102,19 @@ class Door:
             mechanisms,
         )
         paid, tiles = self.passage.through(
-            name, step, charge, lambda: self.draw(name, sums, mechanisms, solve)
+            name, step, charge, lambda: self.draw(name, sums, mechanisms, solve, along)
         )
         if solve:
             return (release(np.concatenate(tiles[0]), paid),)
         return tuple(release(join(*part), paid) for part in zip(sums.specs, tiles, strict=True))
 
     def draw(
-        self, name: str, sums: Sum, mechanisms: Sequence[Mechanism], solve: Solve | None = None
+        self,
+        name: str,
+        sums: Sum,
+        mechanisms: Sequence[Mechanism],
+        solve: Solve | None = None,
+        along: Sequence[Real] = (),
     ) -> Tiles:
         """Add up and add noise: tiles of every statistic, or of what `solve` makes of them."""
         stream = self.new_key().open()
@@ -107,7 +126,8 @@ class Door:
 
         def block(tiles: tuple[tuple[int, int], ...]) -> Real:
             values = [noisy(number, tile) for number, tile in tiles]
-            return solve(*values) if solve else values[0]
+            own = slice(tiles[0][1] * TILE, (tiles[0][1] + 1) * TILE)
+            return solve(*values, *(public[own] for public in along)) if solve else values[0]
 
         with one_blas_thread():
             accumulators: tuple[Accumulator, ...] = unseal(sums)()
