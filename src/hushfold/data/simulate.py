@@ -176,7 +176,7 @@ class _Values:
             return cls(world, None, 0.0, 0.0, 1.0)
         scale = scale or Scale()
         scores = world.block(0).scores
-        shift, stretch = scale.mean, scale.std / float(scores.std())
+        shift, stretch = scale.mean, scale.std / max(float(scores.std()), 1e-6)
         scores = scores - scores.mean()
         for _ in range(12):  # rounding and the ends of the scale move mean and spread
             rounded = scale.round(shift + stretch * scores).astype(np.float64)

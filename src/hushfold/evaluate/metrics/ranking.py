@@ -45,20 +45,18 @@ def ndcg(found: Hits, k: int) -> PerUser:
     discount = 1 / np.log2(np.arange(2, k + 2))
     best = np.concatenate(([1.0], np.cumsum(discount))).take(np.minimum(k, found.targets))
     first = _first(found, k)
-    gain = (first * discount).sum(axis=1)
-    return _of_targets(found, np.divide(gain, best))
+    return _of_targets(found, (first * discount).sum(axis=1) / best)
 
 
 def mrr(found: Hits, k: int) -> PerUser:
     """1 / rank of the first hit among the best k; 0 without one."""
     first = _first(found, k)
-    rank = first.argmax(axis=1) + 1 if first.shape[1] else np.ones(len(first))
-    return _of_targets(found, first.any(axis=1) / rank)
+    return _of_targets(found, first.any(axis=1) / (first.argmax(axis=1) + 1))
 
 
 def hit_rate(found: Hits, k: int) -> PerUser:
     """1 if there is a hit among the best k."""
-    return _of_targets(found, _first(found, k).any(axis=1).astype(np.float64))
+    return _of_targets(found, np.asarray(_first(found, k).any(axis=1), np.float64))
 
 
 def mean_and_error(values: PerUser) -> tuple[float, float]:
