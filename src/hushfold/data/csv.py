@@ -7,7 +7,7 @@ type guessed from the first rows: "007" stays a text wherever it stands.
 # pyright: basic
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,30 +79,25 @@ class CsvFile:
     def _raw(self, columns: Columns, malformed: list[int]) -> Iterator[Any]:
         """Batches of the chosen columns, cell by cell as bytes, without the header."""
         wide = 2 if self.dialect.delimiter == "::" else 1  # "::" is ":" with an empty column in between
-        cells = {f"f{wide * self.names.index(name)}": name for name in columns.names()}
+        names = list(columns.names())
+        cells = [f"f{wide * self.names.index(name)}" for name in names]
+        last = f"f{wide * (len(self.names) - 1)}"
 
         def skip(row: Any) -> str:
-            malformed.append(row.actual_columns)
+            malformed.append(row.text.count("\n"))
             return "skip"
 
-        first = self.dialect.header
+        header, ending = self.dialect.header, b""
         try:
             with open_stream(self.path) as stream:
-                reader = arrow_csv.open_csv(
-                    stream,
-                    arrow_csv.ReadOptions(
-                        block_size=_BLOCK, autogenerate_column_names=True, encoding=self.dialect.encoding
-                    ),
-                    arrow_csv.ParseOptions(
-                        delimiter=self.dialect.delimiter[0], newlines_in_values=True, invalid_row_handler=skip
-                    ),
-                    arrow_csv.ConvertOptions(
-                        column_types=dict.fromkeys(cells, pa.binary()), include_columns=list(cells)
-                    ),
-                )
-                for batch in reader:
-                    yield batch.slice(1 if first else 0).rename_columns(list(cells.values()))
-                    first = first and not len(batch)
+                for batch in self._reader(stream, [*dict.fromkeys([*cells, last])], skip):
+                    rows = batch.slice(1 if header else 0)
+                    header = header and not len(batch)
+                    if len(rows):
+                        ending = rows.column(rows.num_columns - 1)[len(rows) - 1].as_py()
+                        yield pa.RecordBatch.from_arrays([rows.column(cell) for cell in cells], names=names)
+        except InputError:
+            raise
         except UnicodeDecodeError:
             raise InputError(
                 f"{self.path} is not written in {self.dialect.encoding}. Pass encoding="
@@ -112,6 +107,25 @@ class CsvFile:
                 f"{self.path} could not be read as delimited text ({type(error).__name__}): cut short, or a "
                 "quote that never closes"
             ) from None
+        if any(malformed) or (b"\n" in ending and (ending.endswith(b"\n") or self._delimiter in ending)):
+            # what an open quote swallows looks like one row: the rest of the file would be lost in silence
+            raise InputError(f"{self.path}: a quote that never closes swallows rows. Repair or remove it")
+
+    @property
+    def _delimiter(self) -> bytes:
+        return self.dialect.delimiter.encode()
+
+    def _reader(self, stream: Any, cells: list[str], skip: Callable[[Any], str]) -> Any:
+        return arrow_csv.open_csv(
+            stream,
+            arrow_csv.ReadOptions(
+                block_size=_BLOCK, autogenerate_column_names=True, encoding=self.dialect.encoding
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=self.dialect.delimiter[0], newlines_in_values=True, invalid_row_handler=skip
+            ),
+            arrow_csv.ConvertOptions(column_types=dict.fromkeys(cells, pa.binary()), include_columns=cells),
+        )
 
 
 def _compact(raw: Any, columns: Columns) -> tuple[Any, int]:

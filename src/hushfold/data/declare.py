@@ -155,7 +155,7 @@ def _owner(declared: Declared, file: Path | None) -> tuple[str, Path | Literal["
 def _count(users: int | None) -> int | None:
     if users is not None and (not isinstance(users, int) or users < 1):
         raise ArgumentError(
-            "users", "is no declared number of users", "Pass a positive integer, or leave it out"
+            "declared_users", "is no number of users", "Pass a positive integer, or leave it out"
         )
     return users
 

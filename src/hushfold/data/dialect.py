@@ -100,7 +100,7 @@ def _delimiter(path: Path, text: str) -> str:
         if score > best:
             best, chosen = score, candidate
     if chosen is None:
-        raise InputError(
+        raise OneColumn(
             f"{path} has one column only: no delimiter ({_shown()}) cuts its lines alike. Pass delimiter="
         )
     return chosen

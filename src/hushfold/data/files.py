@@ -91,10 +91,10 @@ def first_bytes(path: Path, size: int = _HEAD) -> tuple[bytes, bool]:
     """The first unpacked bytes of a file, and whether that is all of it."""
     try:
         with open_stream(path) as stream:
-            head = b""
-            while len(head) < size and (more := stream.read(size - len(head))):
+            head = bytearray()
+            while len(head) < size and (more := stream.read(min(_HEAD, size - len(head)))):
                 head += more
-            return head, len(head) < size
+            return bytes(head), len(head) < size
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise InputError(
             f"{path} cannot be unpacked ({type(error).__name__}): damaged or cut short"

@@ -21,7 +21,7 @@ Column = Any  # an Arrow array (pyarrow ships no types)
 _GOLDEN = 0x9E3779B97F4A7C15
 _TEXT = 0x6A09E667F3BCC909  # start of a text's chain, so that "" is not the number 0
 _WORD = 0xFFFFFFFFFFFFFFFF
-_LARGEST_QUOTIENT, _LARGEST_DIGIT = (2**63 - 1) // 10, (2**63 - 1) % 10
+_SMALLEST, _QUOTIENT = -(2**63), 2**63 // 10
 
 
 @njit(nogil=True, cache=True)
@@ -63,15 +63,15 @@ def whole_number(data: Any, start: int, stop: int) -> Any:
     digits = stop - first
     if digits < 1 or digits > 19 or (data[first] == 48 and (digits > 1 or negative)):
         return False, np.int64(0)
-    number = np.int64(0)
+    number = np.int64(0)  # kept negative: the smallest number has no positive counterpart
     for i in range(first, stop):
         digit = np.int64(data[i]) - 48
-        if digit < 0 or digit > 9:
+        if digit < 0 or digit > 9 or number < -_QUOTIENT or (number == -_QUOTIENT and digit > 8):
             return False, np.int64(0)
-        if number > _LARGEST_QUOTIENT or (number == _LARGEST_QUOTIENT and digit > _LARGEST_DIGIT):
-            return False, np.int64(0)
-        number = number * 10 + digit
-    return True, -number if negative else number
+        number = number * 10 - digit
+    if negative:
+        return True, number
+    return number != _SMALLEST, -number
 
 
 @njit(nogil=True, cache=True)
@@ -116,7 +116,7 @@ def readable_key(identity: int | str | bytes) -> int:
     raw = text if isinstance(text, bytes) else text.encode()
     if raw.isdigit() or (raw[:1] == b"-" and raw[1:].isdigit()):
         number = int(raw)
-        if str(number).encode() == raw and -(2**63) < number < 2**63:
+        if str(number).encode() == raw and _SMALLEST <= number < -_SMALLEST:
             return _readable_mix((number + _GOLDEN) & _WORD)
     key = _readable_mix(_TEXT ^ len(raw))
     for start in range(0, len(raw), 8):

@@ -29,6 +29,14 @@ class Layout:
     range: tuple[float, float]
     columns: tuple[str, str, str, str]
 
+    def film_ids(self) -> list[str]:
+        """The numbers of all published films, rated or not."""
+        cells = [
+            line.replace(b"::", b"|").replace(b",", b"|").split(b"|", 1)[0]
+            for line in self.films.read_bytes().split(b"\n")  # bytes: titles come in several encodings
+        ]
+        return [cell.decode() for cell in cells if cell.isdigit()]
+
     def note(self, rows: int) -> str:
         """What the number of rows says about which set this is, and whether it is whole."""
         name = _PUBLISHED.get(rows)

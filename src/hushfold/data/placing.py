@@ -39,6 +39,12 @@ def count_rows(codes: Any, group: int, rows: Any, first: Any, last: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
+def _single(value: Any) -> Any:
+    """The nearest finite float32. Adding 0 turns -0 into 0: equal values have equal bits."""
+    return np.float32(min(max(value, -_LARGEST), _LARGEST)) + np.float32(0)
+
+
+@njit(nogil=True, cache=True)
 def place(
     users: Any, items: Any, values: Any, unread: Any, cursor: Any, row_items: Any, row_values: Any, tally: Any
 ) -> None:
@@ -61,8 +67,7 @@ def place(
         else:
             at = cursor[user]
             row_items[at] = item
-            # adding 0 turns -0 into 0: equal values have equal bits
-            row_values[at] = min(max(values[i], -_LARGEST), _LARGEST) + 0.0 if len(values) else 1.0
+            row_values[at] = _single(values[i]) if len(values) else 1.0
             cursor[user] = at + 1
             tally[PLACED] += 1
 
@@ -138,7 +143,7 @@ def settle(starts: Any, ends: Any, items: Any, values: Any, mode: int, indptr: A
                 if mode == 1:
                     value /= stop - i
             items[write] = item
-            values[write] = min(max(value, -_LARGEST), _LARGEST)
+            values[write] = _single(value)
             if len(repeated):
                 repeated[write] = stop - i > 1
             merged += stop - i - 1
@@ -173,7 +178,7 @@ def keep_latest(
         at = _find(several, row, 0, len(several))
         if at == len(several) or several[at] != row:
             continue
-        value = np.float32(min(max(values[i], -_LARGEST), _LARGEST) + 0.0)
+        value = _single(values[i])
         if times[i] > latest[at] or (times[i] == latest[at] and value > row_values[row]):
             latest[at], row_values[row] = times[i], value
 
@@ -211,12 +216,10 @@ def settled_by_dictionary(
     triplets = list(rows)
     stamps = range(len(triplets)) if times is None else times
     for (user, item, value), time in zip(triplets, stamps, strict=True):
-        heard.setdefault((user, item), []).append(
-            (time, np.float32(min(max(value, -_LARGEST), _LARGEST) + 0.0))
-        )
+        heard.setdefault((user, item), []).append((time, _single(value)))
     settled: dict[int, dict[int, float]] = {}
     for (user, item), cells in sorted(heard.items()):
         total = sum(float(value) for value in sorted(value for _, value in cells))
         value = max(cells)[1] if repeats == "last" else total / len(cells) if repeats == "mean" else total
-        settled.setdefault(user, {})[item] = float(np.float32(min(max(value, -_LARGEST), _LARGEST)))
+        settled.setdefault(user, {})[item] = float(_single(value))
     return settled

@@ -82,7 +82,7 @@ class Ratings:
         opened = open_ratings(path, delimiter, encoding)
         layout = opened.layout
         known = declaration(
-            declared, opened.path, layout.range if layout else None, layout.films if layout else None
+            declared, opened.path, layout.range if layout else None, layout.film_ids() if layout else None
         )
         named = ColumnNames(user, item, value, time)
         loaded = opened.load(named, known.kind == "explicit", bad_rows, known.progress)
@@ -223,4 +223,5 @@ def _needed(columns: Columns, known: Declaration) -> Columns:
 def _catalogue(known: Declaration, columns: Columns | None) -> Any:
     if not isinstance(known.catalogue, Path):
         return known.catalogue
-    return read_catalogue(known.catalogue, columns.item if columns else None)
+    named = columns is not None and not columns.item.isdigit()  # a position in one file is none in another
+    return read_catalogue(known.catalogue, columns.item if columns is not None and named else None)
