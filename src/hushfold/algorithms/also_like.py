@@ -56,10 +56,10 @@ def count_pairs(rows: Rows, head: NDArray[np.int64]) -> tuple[Contribution, ...]
     return (moment_rows(replace(own, values=unit_weights(own)), head, 1.0),)
 
 
-def choose_head(likes: NDArray[np.float64], noise: float) -> NDArray[np.int64]:
+def choose_head(likes: NDArray[np.float64], noise: float, visible: float = VISIBLE) -> NDArray[np.int64]:
     """The items that the moment can see, by released numbers alone, in catalogue order."""
-    visible = int((likes >= VISIBLE * noise).sum())
-    size = min(max(visible, SMALLEST_HEAD), LARGEST_HEAD, len(likes))
+    seen = int((likes >= visible * noise).sum())
+    size = min(max(seen, SMALLEST_HEAD), LARGEST_HEAD, len(likes))
     return np.sort(np.argsort(-likes, kind="stable")[:size])
 
 
