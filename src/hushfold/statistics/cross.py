@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hushfold.errors import ArgumentError
 from hushfold.statistics.base import SmallAccumulator, Spec
-from hushfold.statistics.lanes import prefetch
+from hushfold.statistics.lanes import LANES, weigh_eight, weigh_four, weigh_one, weigh_two
 from hushfold.statistics.quantise import (
     TWO_FACTORS,
     checked_bound,
@@ -30,8 +30,7 @@ from hushfold.types import Rows
 
 Real = NDArray[np.floating[Any]]
 
-_AHEAD = 4  # entries between fetching an item's sums and adding to them
-_LINE = 8  # int64 in a cache line
+_NUMBERS = 2**17  # of dense rows in a pass: half a megabyte
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -50,7 +49,12 @@ class CrossContribution:
 
     def add_to(self, total: NDArray[np.int64]) -> None:
         """Add every weight times its user's dense row to the row of its item."""
-        _add(self.indptr, self.items, self.weights, self.rows, total)
+        rank = self.rows.shape[1]
+        rows = self.rows
+        if rank % LANES:  # fill the last register
+            rows = np.pad(rows, ((0, 0), (0, -rank % LANES)))
+        users_per_pass = max(1, _NUMBERS // max(1, rows.shape[1]))
+        _add(self.indptr, self.items, self.weights, rows, rank, users_per_pass, total)
 
 
 def cross(rows: Rows, u: Real, weight_bound: float, row_bound: float) -> CrossContribution:
@@ -93,17 +97,81 @@ def _add(  # pragma: no cover
     items: NDArray[np.int32],
     weights: NDArray[np.int32],
     rows: NDArray[np.int32],
+    rank: int,
+    users_per_pass: int,
     total: NDArray[np.int64],
 ) -> None:
-    rank = rows.shape[1]
-    sums = total.reshape(-1)
-    for user in range(len(rows)):
-        row = rows[user]
+    """Pass by pass over users whose rows fit the nearest caches: order their entries by item, then sum up
+    each item in registers.
+    """
+    users, width = rows.shape
+    most = np.int64(0)
+    for first in range(0, users, users_per_pass):
+        most = max(most, indptr[min(first + users_per_pass, users)] - indptr[first])
+    owners, by_item = np.empty(most, np.uint16), np.empty(most, np.int32)
+    sums = np.empty(width, np.int64)
+    for first in range(0, users, users_per_pass):
+        last = min(first + users_per_pass, users)
+        bounds = _by_item(indptr[first : last + 1], items, weights, len(total), owners, by_item)
+        numbers = rows[first:last].reshape(-1)
+        for item in range(len(total)):
+            if bounds[item] < bounds[item + 1]:
+                sums[:] = 0
+                _weigh(numbers, width, owners, by_item, bounds[item], bounds[item + 1], sums)
+                for a in range(rank):
+                    total[item, a] += sums[a]
+
+
+@njit(nogil=True, cache=True)
+def _by_item(  # pragma: no cover
+    indptr: NDArray[np.int64],
+    items: NDArray[np.int32],
+    weights: NDArray[np.int32],
+    catalogue: int,
+    owners: NDArray[np.uint16],
+    by_item: NDArray[np.int32],
+) -> NDArray[np.int64]:
+    """Counting sort of these users' entries: who has each item, and with which weight. Returns where each
+    item's entries begin.
+    """
+    begin = np.zeros(catalogue + 2, np.int64)
+    for entry in range(indptr[0], indptr[-1]):
+        begin[np.uint32(items[entry] + 2)] += 1  # unsigned: no check for places counted from the end
+    for item in range(catalogue):
+        begin[item + 2] += begin[item + 1]
+    for user in range(len(indptr) - 1):
         for entry in range(indptr[user], indptr[user + 1]):
-            if entry + _AHEAD < len(items):
-                for number in range(0, rank, _LINE):
-                    prefetch(sums, items[entry + _AHEAD] * rank + number)
-            weight = np.int64(weights[entry])
-            at = np.uint64(items[entry]) * np.uint64(rank)  # unsigned: never counted from the end
-            for a in range(np.uint64(rank)):
-                sums[at + a] += weight * np.int64(row[a])
+            item = np.uint32(items[entry] + 1)
+            place = np.uint64(begin[item])
+            begin[item] += 1
+            owners[place] = user
+            by_item[place] = weights[entry]
+    return begin[:-1]
+
+
+@njit(nogil=True, cache=True)
+def _weigh(  # pragma: no cover
+    numbers: NDArray[np.int32],
+    width: int,
+    owners: NDArray[np.uint16],
+    weights: NDArray[np.int32],
+    start: int,
+    stop: int,
+    sums: NDArray[np.int64],
+) -> None:
+    """Add up the weighted rows of one item, as many columns at a time as there are registers for."""
+    column = 0
+    while column < width:
+        left = (width - column) // LANES
+        if left >= 8:
+            weigh_eight(numbers, width, column, owners, weights, start, stop, sums)
+            column += 8 * LANES
+        elif left >= 4:
+            weigh_four(numbers, width, column, owners, weights, start, stop, sums)
+            column += 4 * LANES
+        elif left >= 2:
+            weigh_two(numbers, width, column, owners, weights, start, stop, sums)
+            column += 2 * LANES
+        else:
+            weigh_one(numbers, width, column, owners, weights, start, stop, sums)
+            column += LANES

@@ -1,4 +1,4 @@
-"""Three machine words that numba has no name for: `prefetch`, `fold_lanes`, `multiply_one` .. `_three`.
+"""Machine words that numba has no name for: `prefetch`, `fold_lanes`, `multiply_*` and `weigh_*`.
 
 They work on `LANES` numbers at once: as many float64 as the registers of this machine hold, at least 4. All
 are exact on whole numbers, so that the number of lanes cannot change a result. None checks its arguments:
@@ -21,8 +21,9 @@ _features = str(cast(Any, cpu_target).target_context.codegen().magic_tuple()[2])
 
 LANES = 8 if "+avx512f" in _features else 4
 
-_WORD, _INT32, _FLOAT, _DOUBLE = _ir.IntType(64), _ir.IntType(32), _ir.FloatType(), _ir.DoubleType()
-_FLOATS, _INTS, _DOUBLES = (_ir.VectorType(kind, LANES) for kind in (_FLOAT, _INT32, _DOUBLE))
+_WORD, _INT32, _SHORT = _ir.IntType(64), _ir.IntType(32), _ir.IntType(16)
+_FLOAT, _DOUBLE = _ir.FloatType(), _ir.DoubleType()
+_FLOATS, _INTS, _DOUBLES, _WORDS = (_ir.VectorType(kind, LANES) for kind in (_FLOAT, _INT32, _DOUBLE, _WORD))
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any, lanes: Any) -> Any:
@@ -116,6 +117,44 @@ def _multiply(blocks: int) -> Any:
     return intrinsic(typed)
 
 
+def _weigh(blocks: int) -> Any:
+    def typed(
+        _: Any, rows: Any, width: Any, column: Any, users: Any, weights: Any, start: Any, stop: Any, sums: Any
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            rows, width, column, users, weights, start, stop, sums = arguments
+            running = [_cg.alloca_once(builder, _WORDS) for _ in range(blocks)]  # become registers
+
+            def at(kind: int, array: Any, place: Any, lanes: Any) -> Any:
+                return _pointer(context, builder, signature.args[kind], array, place, lanes)
+
+            def shifted(place: Any, block: int) -> Any:
+                return builder.add(place, _ir.Constant(_WORD, block * LANES))
+
+            for block in range(blocks):
+                sum_at = at(7, sums, shifted(column, block), _WORDS)
+                builder.store(_load(builder, sum_at, 8), running[block])
+            step = _ir.Constant(_WORD, 1)
+            with _cg.for_range_slice(builder, start, stop, step, intp=_WORD) as (entry, _count):
+                user = builder.zext(_load(builder, at(3, users, entry, _SHORT), 2), _WORD)
+                weight = builder.sext(_load(builder, at(4, weights, entry, _INT32), 4), _WORD)
+                spread = _spread(builder, weight, _WORDS)
+                row = builder.add(builder.mul(user, width), column)
+                for block in range(blocks):
+                    numbers = _load(builder, at(0, rows, shifted(row, block), _INTS), 4)
+                    product = builder.mul(builder.sext(numbers, _WORDS), spread)
+                    builder.store(builder.add(builder.load(running[block]), product), running[block])
+            for block in range(blocks):
+                sum_at = at(7, sums, shifted(column, block), _WORDS)
+                _store(builder, builder.load(running[block]), sum_at)
+            return context.get_dummy_value()
+
+        place = types.int64
+        return types.void(rows, place, place, users, weights, place, place, sums), generate
+
+    return intrinsic(typed)
+
+
 prefetch = cast(Callable[[Any, Any], None], intrinsic(_prefetch))
 """`prefetch(array, place)`: a hint that `array[place]` will be read soon; reads and changes nothing."""
 
@@ -131,4 +170,11 @@ multiply_one, multiply_two, multiply_three = (cast(_Multiply, _multiply(blocks))
 `sums[a, c] += sum over s < count of rows[left + LANES s + a] * rows[right + LANES s + c]`,
 where the second block's columns lie `apart` from the first's in `rows`. Exact while all sums are whole and
 below 2^53: then a fused product rounds like an unfused one, that is, not at all.
+"""
+
+_Weigh = Callable[[Any, int, int, Any, Any, int, int, Any], None]
+weigh_one, weigh_two, weigh_four, weigh_eight = (cast(_Weigh, _weigh(blocks)) for blocks in (1, 2, 4, 8))
+"""`weigh_two(rows, width, column, users, weights, start, stop, sums)`: for two blocks of LANES columns c from
+`column` on, `sums[c] += sum over start <= e < stop of weights[e] * rows[users[e] * width + c]`, in int64.
+`users` are uint16, `weights` and `rows` int32.
 """
