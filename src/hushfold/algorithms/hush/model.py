@@ -31,8 +31,8 @@ class MomentModel:
     """q_j."""
     strength: Floats
     """h_j = sqrt(sc) t_j q_j: B_j = h_j F_j."""
-    variance: float
-    """nu, of an entry of A off the diagonal."""
+    noise: float
+    """s, the standard deviation of the noise on the moment's diagonal."""
     own: Floats
     """The diagonal of A, which no factor may see."""
 
@@ -54,7 +54,12 @@ class MomentModel:
                 raise ArgumentError(name, f"{value} is not a finite positive number", "There are no factors")
         weights = 1 / np.sqrt(1 + np.sqrt(2 * sampling) / noise * likes)
         own = moment.diagonal() * weights**2
-        return MomentModel(moment, likes, weights, np.sqrt(scale) * likes * weights, noise * noise / 2, own)
+        return MomentModel(moment, likes, weights, np.sqrt(scale) * likes * weights, noise, own)
+
+    @property
+    def variance(self) -> float:
+        """nu, of an entry of A off the diagonal."""
+        return self.noise**2 / 2
 
     def __len__(self) -> int:
         return len(self.likes)
