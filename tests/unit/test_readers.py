@@ -81,6 +81,19 @@ def test_what_a_file_is_does_not_depend_on_its_name(tmp_path: Path) -> None:
         assert table_of(Ratings.read(tmp_path / name, **STARS)) == {("1", "a"): 4.0}
 
 
+def test_an_arrow_file_whose_offsets_point_beyond_its_texts(tmp_path: Path) -> None:
+    """Found by fuzzing: the format is not checked on reading, and a compiled loop would follow the offsets."""
+    path = tmp_path / "log.arrow"
+    table = pa.table({"user": ["abc", "de"], "item": ["a", "b"], "rating": [4.0, 3.0]})
+    with pyarrow.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    whole = path.read_bytes()
+    offsets = bytes([0, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0])
+    assert whole.count(offsets) == 1
+    path.write_bytes(whole.replace(offsets, offsets[:8] + b"\0\0\0\x40"))
+    assert "no readable Arrow file" in _refusal(path)
+
+
 def test_no_message_quotes_a_row(tmp_path: Path) -> None:
     secret = "hush4711"
     contents = [
@@ -135,8 +148,8 @@ def test_progress_counts_rows_and_steps(tmp_path: Path) -> None:
 
 NUMBERS = [
     b"4", b" 4 ", b"-4.5", b"+0.5", b"3,5", b"1e3", b".5", b"5.", b"-0", b"0.1", b"123456789012345", b"nan",
-    b"12345678901234567890", b"0.3000000000000000444", b"inf", b"", b"  ", b"1.2.3", b"1,234.5", b"four", b"0x10",
-    b"1_0", b"--1", b"\xff", b".", b"-", b"\xd9\xa1", b"1e999", b"\0",
+    b"12345678901234567890", b"0.3000000000000000444", b"inf", b"", b"  ", b"1.2.3", b"1,234.5", b"four",
+    b"0x10", b"1_0", b"--1", b"\xff", b".", b"-", b"\xd9\xa1", b"1e999", b"\0",
 ]  # fmt: skip
 
 

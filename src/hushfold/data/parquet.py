@@ -18,7 +18,6 @@ from hushfold.data.source import BATCH, require_once
 from hushfold.errors import InputError
 
 _BUFFER = 1 << 20  # bytes of a column read at a time, instead of its whole row group
-_CODED = 6  # bytes a row below which a text column must be stored as a dictionary
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -40,6 +39,7 @@ class ParquetSource:
             names = here if names is None else tuple(n for n in names if n in here)
         self.names: tuple[str, ...] = names or ()
         self.groups = len(self._parts)
+        self._repetitive: dict[tuple[Any, ...], list[str]] = {}
 
     def scan(self, names: tuple[str, ...], groups: range) -> Iterator[tuple[int, Any]]:
         """Batches of the named columns, row group by row group."""
@@ -50,37 +50,41 @@ class ParquetSource:
             stop = index
             while stop < groups.stop and self._parts[stop][0] == file:
                 stop += 1
-            with _typed(file), _open(file, wanted) as opened:
+            with _typed(file), self._open(file, wanted) as opened:
                 stored = [n for n in wanted if n in opened.schema_arrow.names]
                 for group in range(first, first + stop - index):
-                    if not stored:
-                        batches = [_empty(opened.metadata.row_group(group).num_rows)]
-                    else:
-                        batches = opened.iter_batches(BATCH, row_groups=[group], columns=stored)
-                    for batch in batches:
+                    for batch in opened.iter_batches(BATCH, row_groups=[group], columns=stored):
                         yield index - first + group, _with_keys(batch, stored, wanted, keys)
             index = stop
 
+    def _open(self, file: Path, wanted: list[str]) -> Any:
+        """Texts that repeat a lot are read as dictionaries: a few distinct ids instead of every row."""
+        opened = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
+        texts = [f.name for f in opened.schema_arrow if _is_text(f.type) and f.name in wanted]
+        if not texts or not opened.num_row_groups:
+            return opened
+        opened.close()
+        if (file, *texts) not in self._repetitive:
+            self._repetitive[file, *texts] = _repetitive(file, texts)
+        return pq.ParquetFile(
+            file, read_dictionary=self._repetitive[file, *texts], buffer_size=_BUFFER, pre_buffer=False
+        )
 
-def _open(file: Path, wanted: list[str]) -> Any:
-    """Texts that are stored as dictionaries are read as dictionaries: a few distinct ids instead of every
-    row.
+
+def _is_text(kind: Any) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_binary(kind)
+
+
+def _repetitive(file: Path, texts: list[str]) -> list[str]:
+    """Which columns have few distinct texts among their first rows.
+
+    The metadata of the column would tell without reading, but some damaged ones end the process (pyarrow 26).
     """
-    opened = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
-    if not opened.num_row_groups:
-        return opened
-    group = opened.metadata.row_group(0)
-    chunks = [group.column(i) for i in range(group.num_columns)]
-    short = [
-        chunk.path_in_schema
-        for chunk in chunks
-        if chunk.physical_type == "BYTE_ARRAY" and chunk.path_in_schema in wanted
-        if chunk.total_uncompressed_size < _CODED * chunk.num_values
-    ]
-    if not short:
-        return opened
-    opened.close()
-    return pq.ParquetFile(file, read_dictionary=short, buffer_size=_BUFFER, pre_buffer=False)
+    with pq.ParquetFile(file, read_dictionary=texts, buffer_size=_BUFFER, pre_buffer=False) as opened:
+        batch = next(opened.iter_batches(BATCH, row_groups=[0], columns=texts), None)
+    if batch is None:
+        return []
+    return [n for n in texts if 2 * len(batch.column(batch.schema.names.index(n)).dictionary) < len(batch)]
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -98,10 +102,6 @@ def _files_below(folder: Path) -> list[Path]:
 def _partition(file: Path) -> dict[str, str | None]:
     pairs = (part.split("=", 1) for part in file.parent.parts if "=" in part)
     return {unquote(k): None if v == _NO_PARTITION else unquote(v) for k, v in pairs}
-
-
-def _empty(rows: int) -> Any:
-    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
 
 
 def _with_keys(batch: Any, stored: list[str], wanted: list[str], keys: dict[str, str | None]) -> Any:
@@ -122,9 +122,7 @@ def _with_keys(batch: Any, stored: list[str], wanted: list[str], keys: dict[str,
 
 @contextmanager
 def _typed(file: Path) -> Iterator[None]:
-    """Errors of the Parquet library as typed ones: they may quote a file's content, so their text is left
-    out.
-    """
+    """Errors of the Parquet library as typed ones, without their text: it may quote the file."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:

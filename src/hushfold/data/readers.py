@@ -141,7 +141,9 @@ def _assumed(named: ColumnNames, text: CsvFile, layout: Layout | None) -> Column
 def _ipc(file: Path) -> MemorySource:
     try:
         with open_stream(file) as stream:
-            return MemorySource.of_table(pa.ipc.open_file(stream).read_all())
+            table = pa.ipc.open_file(stream).read_all()
+            table.validate(full=True)  # the format is read as it lies: offsets may point anywhere
+            return MemorySource.of_table(table)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise InputError(
             f"{file} is no readable Arrow file ({type(error).__name__}): damaged or cut short"
