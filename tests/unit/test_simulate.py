@@ -76,10 +76,10 @@ def test_light_and_heavy_users_draw_by_the_same_law(monkeypatch):
     indptr = np.arange(users + 1) * each
     taste = np.zeros((users, 1), np.float32), np.zeros((items, 1), np.float32)
     words = np.random.default_rng(0).integers(2**63, size=2 * users).astype(np.uint64)
-    arguments = (weights, *alias_table(weights / weights.sum()), *taste, 0.0)
+    arguments = (weights, *alias_table(weights / weights.sum()), *taste, 0.0, 0.0)
     raced = np.empty(users * each, np.int32)
     for u in range(users):
-        draw._race(raced[u * each : (u + 1) * each], weights, taste[0][u], taste[1], 0.0, words[u])
+        draw._race(raced[u * each : (u + 1) * each], weights, taste[0][u], taste[1], 0.0, 0.0, words[u])
     rejected = draw.choose(indptr, *arguments, words[users:])
     left, right = (np.bincount(drawn, minlength=items) for drawn in (raced, rejected))
     assert (np.abs(left - right) < 5 * np.sqrt(left + right + 1)).all()

@@ -81,11 +81,12 @@ def choose(
     user_taste: NDArray[np.float32],
     item_taste: NDArray[np.float32],
     drive: float,
+    reserve: float,
     words: NDArray[np.uint64],
 ) -> NDArray[np.int32]:
     """`indptr[u+1] - indptr[u]` distinct items for each user u, increasing; drawn one by one, not put back.
 
-    Item j is drawn with weight `weights[j] / (1 + exp(-drive x_uj))`, x the taste score. Light
+    Item j is drawn with weight `weights[j] / (1 + exp(reserve - drive x_uj))`, x the taste score. Light
     users draw from the alias table and reject; heavy ones let all items race with exponential
     clocks. The two have the same law.
     """
@@ -106,7 +107,11 @@ def choose(
                 if taken[item]:
                     continue
                 state += _GOLDEN
-                if _coin(state) * (1 + np.exp(-drive * taste_score(user_taste[u], item_taste[item]))) < 1:
+                if (
+                    _coin(state)
+                    * (1 + np.exp(reserve - drive * taste_score(user_taste[u], item_taste[item])))
+                    < 1
+                ):
                     taken[item] = True
                     items[start + found] = item
                     found += 1
@@ -115,7 +120,7 @@ def choose(
             items[start : start + found].sort()
         if found < wanted:
             mine_items = items[start : start + wanted]
-            _race(mine_items, weights, user_taste[u], item_taste, drive, state + _GOLDEN)
+            _race(mine_items, weights, user_taste[u], item_taste, drive, reserve, state + _GOLDEN)
     return items
 
 
@@ -126,13 +131,14 @@ def _race(
     user_taste: NDArray[np.float32],
     item_taste: NDArray[np.float32],
     drive: float,
+    reserve: float,
     state: np.uint64,
 ) -> None:
     """The first `len(items)` of independent exponential clocks, one per item, at the rate of its weight."""
     clocks = np.empty(len(weights), np.float64)
     for j in range(len(weights)):
         state += _GOLDEN
-        slowness = (1 + np.exp(-drive * taste_score(user_taste, item_taste[j]))) / weights[j]
+        slowness = (1 + np.exp(reserve - drive * taste_score(user_taste, item_taste[j]))) / weights[j]
         clocks[j] = -np.log(_coin(state)) * slowness
     last = np.partition(clocks, len(items) - 1)[len(items) - 1]
     found = 0

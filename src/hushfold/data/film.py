@@ -54,6 +54,7 @@ class World:
     activity: NDArray[np.int64]  # ratings per user
     counts: Floats  # expected ratings per item
     drive: float  # how strongly taste decides what is watched
+    reserve: float  # how far above the ordinary a film has to be for most people to watch it
     random: PublicRandom
 
     @property
@@ -122,6 +123,7 @@ class World:
             user_taste,
             self.item_taste,
             self.drive,
+            self.reserve,
             self.random.per_user("simulate: choice", keys),
         )
         scores = score(

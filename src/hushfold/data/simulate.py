@@ -20,8 +20,8 @@ from hushfold.rng import PublicRandom
 Kind = Literal["film", "low-rank"]
 Arrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
 
-HEAD_SHARE = 0.878  # of the ratings, on the most popular fifth of the items
-LIKES, WATCHES = 2.5, 1.0  # how strongly taste decides what is chosen: implicit feedback, rated films
+HEAD_SHARE, HEAD_OF_LIKES = 0.878, 0.925  # on the most popular fifth of the items, before taste levels it
+WATCHES, LIKES = (1.0, 0.0), (5.0, 4.0)  # drive and reserve of taste: what is rated, what is liked
 OUTLIER = 10.0  # size of a gross error in a low-rank matrix, in standard deviations
 
 
@@ -146,17 +146,18 @@ def simulate_twin(
         expected += 1
     random = PublicRandom(seed)
     expected = np.minimum(expected * (rows / expected.sum()), 0.98 * people)
-    world = World(activity(people, len(expected), rows, random), expected, _drive(implicit), random)
+    world = World(activity(people, len(expected), rows, random), expected, *_choice(implicit), random)
     return _collect(world, _Values.of(world, implicit, 0.0, scale))
 
 
 def film_world(users: int, items: int, ratings: int, random: PublicRandom, implicit: bool) -> World:
     """The world `simulate_ratings` draws from."""
-    counts = popularity(users, items, ratings, HEAD_SHARE, random)
-    return World(activity(users, items, ratings, random), counts, _drive(implicit), random)
+    head = HEAD_OF_LIKES if implicit else HEAD_SHARE
+    counts = popularity(users, items, ratings, head, random)
+    return World(activity(users, items, ratings, random), counts, *_choice(implicit), random)
 
 
-def _drive(implicit: bool) -> float:
+def _choice(implicit: bool) -> tuple[float, float]:
     return LIKES if implicit else WATCHES
 
 
