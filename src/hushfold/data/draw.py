@@ -86,9 +86,9 @@ def choose(
 ) -> NDArray[np.int32]:
     """`indptr[u+1] - indptr[u]` distinct items for each user u, increasing; drawn one by one, not put back.
 
-    Item j is drawn with weight `weights[j] / (1 + exp(reserve - drive x_uj))`, x the taste score. Light
-    users draw from the alias table and reject; heavy ones let all items race with exponential
-    clocks. The two have the same law.
+    Item j is drawn with weight `weights[j] / (1 + exp(reserve - drive x_uj))`, x the taste score. Light users
+    draw from the alias table and reject; heavy ones let all items race with exponential clocks. The two have
+    the same law.
     """
     catalogue = len(weights)
     items = np.empty(indptr[-1], np.int32)
@@ -107,11 +107,8 @@ def choose(
                 if taken[item]:
                     continue
                 state += _GOLDEN
-                if (
-                    _coin(state)
-                    * (1 + np.exp(reserve - drive * taste_score(user_taste[u], item_taste[item])))
-                    < 1
-                ):
+                pull = drive * taste_score(user_taste[u], item_taste[item])
+                if _coin(state) * (1 + np.exp(reserve - pull)) < 1:
                     taken[item] = True
                     items[start + found] = item
                     found += 1
@@ -119,8 +116,8 @@ def choose(
                 taken[items[e]] = False
             items[start : start + found].sort()
         if found < wanted:
-            mine_items = items[start : start + wanted]
-            _race(mine_items, weights, user_taste[u], item_taste, drive, reserve, state + _GOLDEN)
+            own = items[start : start + wanted]
+            _race(own, weights, user_taste[u], item_taste, drive, reserve, state + _GOLDEN)
     return items
 
 
@@ -138,7 +135,8 @@ def _race(
     clocks = np.empty(len(weights), np.float64)
     for j in range(len(weights)):
         state += _GOLDEN
-        slowness = (1 + np.exp(reserve - drive * taste_score(user_taste, item_taste[j]))) / weights[j]
+        pull = drive * taste_score(user_taste, item_taste[j])
+        slowness = (1 + np.exp(reserve - pull)) / weights[j]
         clocks[j] = -np.log(_coin(state)) * slowness
     last = np.partition(clocks, len(items) - 1)[len(items) - 1]
     found = 0

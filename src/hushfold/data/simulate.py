@@ -177,13 +177,13 @@ class _Values:
             return cls(world, None, 0.0, 0.0, 1.0)
         scale = scale or Scale()
         scores = world.block(0).scores
+        middle = float(scores.mean())
         shift, stretch = scale.mean, scale.std / max(float(scores.std()), 1e-6)
-        scores = scores - scores.mean()
         for _ in range(12):  # rounding and the ends of the scale move mean and spread
-            rounded = scale.round(shift + stretch * scores).astype(np.float64)
+            rounded = scale.round(shift + stretch * (scores - middle)).astype(np.float64)
             shift += scale.mean - rounded.mean()
             stretch *= scale.std / max(rounded.std(), scale.std / 4)
-        return cls(world, scale, outliers, shift - stretch * float(world.block(0).scores.mean()), stretch)
+        return cls(world, scale, outliers, shift - stretch * middle, stretch)
 
     def of_block(self, block: Block) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Ratings of a block, and which of them are gross errors."""
