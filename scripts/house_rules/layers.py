@@ -12,7 +12,7 @@ LEVELS = (
     ("local", "statistics", "privacy", "linalg", "sketch"),
     ("engines",),
     ("algorithms",),
-    ("artifact", "estimators", "card"),
+    ("packing", "card", "model", "artifact", "estimators"),
     ("recommend", "evaluate", "privacy.audit"),
     ("cli", "serve"),
 )

@@ -9,16 +9,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hushfold.artifact import load
     from hushfold.data.catalogue import Catalogue
     from hushfold.data.ratings import Ratings
+    from hushfold.estimators import DPALS, BiasModel, Hush
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "Catalogue": "hushfold.data.catalogue",
     "Ratings": "hushfold.data.ratings",
+    "Hush": "hushfold.estimators",
+    "DPALS": "hushfold.estimators",
+    "BiasModel": "hushfold.estimators",
+    "load": "hushfold.artifact",
 }
-__all__ = ["Catalogue", "Ratings", "__version__"]
+__all__ = ["DPALS", "BiasModel", "Catalogue", "Hush", "Ratings", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:

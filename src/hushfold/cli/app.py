@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from hushfold import __version__
 from hushfold.errors import HushfoldError
 
-VERBS = ("demo", "inspect", "simulate", "plan", "budget")
+VERBS = ("demo", "inspect", "fit", "recommend", "similar", "simulate", "plan", "budget")
 
 
 class _Verbs(TyperGroup):

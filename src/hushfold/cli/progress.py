@@ -12,7 +12,7 @@ PATIENCE = 2.0
 
 
 @contextmanager
-def row_progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+def row_progress(quiet: bool = False, unit: str = "rows") -> Iterator[Callable[[str, int, int], None]]:
     """A callback `(step, done, total)` that draws on a terminal's stderr; silent if piped, `quiet` or
     quick.
     """
@@ -26,7 +26,7 @@ def row_progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("rows"),
+        TextColumn(unit),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,

@@ -14,7 +14,7 @@ from hushfold.engines.base import Contribute, LocalStep, public_specs
 from hushfold.errors import HushfoldError, InputError
 from hushfold.statistics.base import Accumulator, Spec, Sum
 from hushfold.threads import one_blas_thread, ordered_map, usable_cores
-from hushfold.types import Rows, UserResults
+from hushfold.types import Rows, UserResults, unseal
 
 Progress = Callable[[int, int], None]
 """`(blocks done, blocks in all)`: for the operator's eyes, never published."""
@@ -65,6 +65,11 @@ class LocalEngine:
             for total, more in zip(first, sums, strict=True):
                 total.merge(more)
         return first
+
+
+def deliver(results: UserResults) -> Iterator[Any]:
+    """The results of `each`, one user after the other: hand each to its own user and to nobody else."""
+    yield from unseal(results)
 
 
 def require_one_block_per_user(users: Users, users_per_block: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -21,15 +22,15 @@ def open_door(
     *,
     method: str,
     config: Mapping[str, Any],
-    run_id: str | None = None,
+    resume: str | None = None,
     total: Budget | None = None,
     progress: Progress | None = None,
 ) -> Generator[Door]:
     """A door for one run on the ratings' population; the ledger is closed with the block.
 
     `total` is the population's whole budget, by default that of its first fit; once stated it is only raised
-    on the record. With `run_id` an interrupted run of that id is resumed, or refused (`ResumeError`) if the
-    data or `config` are not the ones it began with.
+    on the record. With `resume`, a name for this fit, a run of that name that was interrupted goes on, or is
+    refused (`ResumeError`) if the data or `config` are not the ones it began with.
     """
     whole = total or budget
     stated = Total.of(whole)
@@ -44,13 +45,20 @@ def open_door(
         )
     with ledger:
         run = ledger.run(
-            run_id,
+            resume and _unfinished(ledger, resume),
             method=method,
             config={**config, "epsilon": budget.epsilon, "delta": budget.delta},
             data_digest=digest(ratings.users),
             claim=budget.claim,
         )
         yield Door(run, budget, progress=progress)
+
+
+def _unfinished(ledger: Ledger, name: str) -> str:
+    """The run of this name that is open or still to be begun: finished ones are `name`, `name-2`, ..."""
+    runs = ledger.books().runs
+    names = (name if number == 1 else f"{name}-{number}" for number in itertools.count(1))
+    return next(each for each in names if each not in runs or not runs[each].closed)
 
 
 def digest(users: Users) -> bytes:

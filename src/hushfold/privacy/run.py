@@ -66,6 +66,11 @@ class Run:
         self.id, self.method, self.population = record.id, record.method, record.population
         self.claim: Claim = record.claim
 
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger it is charged in."""
+        return self._ledger
+
     def __repr__(self) -> str:
         return f"<Run {self.id} of {self.method} on {self.population!r}>"
 
