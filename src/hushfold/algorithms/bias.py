@@ -182,6 +182,12 @@ def predict(model: BiasModel, rows: Rows, wanted: Rows) -> Floats:
     return np.clip(model.counts.centre + each, model.counts.low, model.counts.high)
 
 
+def scores(model: BiasModel, rows: Rows) -> Floats:
+    """Every user's prediction for every item, not clipped: no two items tie at the end of the range."""
+    own = user_biases(without_biases(rows, model.counts, model.biases))
+    return model.counts.centre + own[:, None] + model.biases
+
+
 def predict_std(model: BiasModel, rows: Rows, wanted: Rows) -> Floats:
     """How far each prediction may be off, as a standard deviation."""
     own = np.diff(guard(rows).indptr)

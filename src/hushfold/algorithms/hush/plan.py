@@ -60,15 +60,15 @@ class Plan:
 
 
 def plan_explicit(counts: Counts, units: int) -> Plan:
-    """The plan for a budget of so many billionths of mu^2; `counts` released, or expected at declared sizes."""
+    """The plan for a budget of so many billionths of mu^2, by counts released or expected beforehand."""
     at_share, _ = split(units, [MOMENT_SHARE, 1 - MOMENT_SHARE])
     best, whole = visibility(counts, multiplier(at_share))
     if best < FAINT:
         return Plan(NO_FACTORS, best, whole)
     if best < CLEAR:
         return Plan(PERHAPS, best, whole)
-    no_tail = units_of(NO_TAIL, units)["moment"]
-    head = choose_head(counts.items, multiplier(no_tail), VISIBLE)
+    *_, moment = split(units, list(NO_TAIL.values()))
+    head = choose_head(counts.items, multiplier(moment), VISIBLE)
     even = len(head) == len(counts.items) and whole >= EVEN * best
     return Plan(NO_TAIL if even else WITH_TAIL, best, whole)
 
@@ -89,8 +89,3 @@ def visibility(counts: Counts, noise: float) -> tuple[float, float]:
 def pair_factor(counts: Counts) -> float:
     """What turns two items' counts into the number of users who rated both; not positive if none are seen."""
     return counts.ratings / float(counts.items.sum()) ** 2
-
-
-def units_of(shares: dict[str, float], units: int) -> dict[str, int]:
-    """Whole billionths of mu^2 for each release."""
-    return dict(zip(shares, split(units, list(shares.values())), strict=True))
