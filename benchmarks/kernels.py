@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -206,8 +207,8 @@ def main() -> None:
         "rank": 64,
     }.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--repeats", type=int, default=6)
-    parser.add_argument("--only", choices=["rates", "memory"], help=argparse.SUPPRESS)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", choices=["rates", "memory", "compile"], help=argparse.SUPPRESS)
     parser.add_argument("--shape", default="moment", help=argparse.SUPPRESS)
     parser.add_argument("--likes", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -218,6 +219,14 @@ def main() -> None:
         print(json.dumps(memory(asked.shape, asked.likes, asked)))
         return
 
+    if asked.only == "compile":
+        print(json.dumps(Case(asked, likes=False).warm()))
+        return
+
+    with tempfile.TemporaryDirectory() as empty:
+        small = ["--users=500", "--items=1000", "--entries=20000", "--head=500"]
+        compiling = in_a_process(__file__, "--only=compile", *small, NUMBA_CACHE_DIR=empty)
+    show("wall seconds to a first result on a fresh machine, compiling", compiling)
     rates = product_rates()
     show("machine", {**machine(), "one_thread_gflops": rates})
     best = rates
@@ -229,7 +238,7 @@ def main() -> None:
     for likes in (False, True):
         case = Case(asked, likes)
         kind = "likes" if likes else "ratings"
-        show(f"{kind}: wall seconds to a first result", case.warm())
+        show(f"{kind}: wall seconds to a first result, compiled before", case.warm())
         flags = [*sizes, *(["--likes"] if likes else [])]
         for name, figures in {
             "moment": lambda case=case: moment_figures(case, rates["syrk"], best["syrk"], asked.repeats),
