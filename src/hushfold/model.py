@@ -80,7 +80,7 @@ class Model:
 
     def ids(self, places: NDArray[np.integer[Any]]) -> list[Any]:
         """Item ids of positions in the catalogue."""
-        return self.catalogue.ids.take(places.tolist()).to_pylist()
+        return self.catalogue.ids.take(np.asarray(places, np.int64)).to_pylist()
 
     def rows(self, history: History) -> Rows:
         """One user's history; items outside the catalogue and values that are not finite are dropped."""

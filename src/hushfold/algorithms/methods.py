@@ -129,6 +129,7 @@ def _fit_popularity(ratings: Ratings, engine: Engine, door: Door) -> Released[Po
 def _fit_dpals(ratings: Ratings, engine: Engine, door: Door) -> Released[Dpals]:
     public = Declared(len(ratings.catalogue), ratings.range, ratings.declared_users)
     config = DpalsConfig()
+    config = config.model_copy(update={"rank": min(config.rank, len(ratings.catalogue))})
     return dpals.fit(ratings.users, public, config, engine, door, bill_of_budget(config, door.budget))
 
 
