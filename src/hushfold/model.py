@@ -39,6 +39,11 @@ class Model:
         """Whether the guarantee of the card may be relied upon: nothing in it is stamped."""
         return not self.card["stamps"]
 
+    @property
+    def popularity(self) -> NDArray[np.float64] | None:
+        """Released counts of the catalogue, if the method releases any."""
+        return None if self.method.popularity is None else self.method.popularity(self.state)
+
     def recommend(self, history: History, n: int = 20) -> list[tuple[Any, float]]:
         """The `n` best items for the user with this history, best first, without the history's own."""
         return self.named(self.recommend_rows(self.rows(history), n))[0]

@@ -46,6 +46,8 @@ class Method:
     """`(state, own rows, wanted) -> values`, one for each wanted entry."""
     vectors: Callable[[Any], Floats] | None = None
     """Items x k, if the method has item vectors."""
+    popularity: Callable[[Any], Floats] | None = None
+    """Released counts by item."""
     sentence: str = JOINT
 
 
@@ -133,6 +135,13 @@ def _fit_dpals(ratings: Ratings, engine: Engine, door: Door) -> Released[Dpals]:
     return dpals.fit(ratings.users, public, config, engine, door, bill_of_budget(config, door.budget))
 
 
+def _dpals_vectors(state: Dpals) -> Floats:
+    """Of the whole catalogue: zero for the items that were not trained on."""
+    vectors = np.zeros((state.setup.declared.catalogue, state.factors.shape[1]))
+    vectors[state.setup.items] = state.factors
+    return vectors
+
+
 def _likes_scores(state: implicit.LikesModel, rows: Rows) -> Floats:
     """Scores of the head; what lies outside comes behind it, by released likes."""
     places = np.full(rows.catalogue, -1, np.int64)
@@ -153,6 +162,7 @@ METHODS = (
         every_item(explicit.predict),
         explicit.predict,
         lambda state: state.factors,
+        lambda state: state.bias.counts.items,
     ),
     Method(
         "hush",
@@ -160,6 +170,7 @@ METHODS = (
         implicit.LikesModel,
         lambda ratings, engine, door: implicit.fit(ratings.users, engine, door),
         _likes_scores,
+        popularity=lambda state: state.likes,
     ),
     Method(
         "bias",
@@ -168,6 +179,7 @@ METHODS = (
         lambda ratings, engine, door: bias.fit(ratings.users, engine, door, *_bounds(ratings)),
         every_item(bias.predict),
         bias.predict,
+        popularity=lambda state: state.counts.items,
     ),
     Method(
         "bias",
@@ -175,6 +187,7 @@ METHODS = (
         Popularity,
         _fit_popularity,
         lambda state, rows: np.tile(state.likes, (len(rows), 1)),
+        popularity=lambda state: state.likes,
     ),
     *(
         Method(
@@ -184,8 +197,8 @@ METHODS = (
             _fit_dpals,
             lambda state, rows: dpals_predict.scores(rows, state),
             (lambda state, rows, wanted: dpals_predict.predict(rows, wanted, state)) if ratings else None,
-            lambda state: state.every_factor(),
-            "Item vectors and all other users' results satisfy ({epsilon}, {delta}) joint DP",
+            _dpals_vectors,
+            sentence="Item vectors and all other users' results satisfy ({epsilon}, {delta}) joint DP",
         )
         for ratings in (True, False)
     ),

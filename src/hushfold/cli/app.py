@@ -13,7 +13,20 @@ from typer.core import TyperGroup
 from hushfold import __version__
 from hushfold.errors import HushfoldError
 
-VERBS = ("demo", "inspect", "fit", "recommend", "similar", "simulate", "plan", "budget", "audit")
+VERBS = (
+    "demo",
+    "inspect",
+    "fit",
+    "recommend",
+    "similar",
+    "card",
+    "compare",
+    "evaluate",
+    "simulate",
+    "plan",
+    "budget",
+    "audit",
+)
 
 
 class _Verbs(TyperGroup):
