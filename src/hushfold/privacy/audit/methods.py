@@ -11,6 +11,13 @@ import numpy as np
 
 from hushfold.algorithms.also_like import count_likes, count_pairs
 from hushfold.privacy.audit.layouts import Named
+from hushfold.privacy.audit.methods_dpals import DPALS_RELEASES, DPALS_SUBJECTS
+from hushfold.privacy.audit.methods_ratings import (
+    BIAS_RELEASES,
+    BIAS_SUBJECTS,
+    HUSH_RELEASES,
+    HUSH_SUBJECTS,
+)
 from hushfold.privacy.audit.sensitivity import Subject
 
 
@@ -29,7 +36,11 @@ METHODS: dict[str, Method] = {
         (Subject("also-like likes", count_likes), Subject("also-like pairs", count_pairs, (_HEAD,))),
         (Named("likes", count_likes, 3000), Named("pairs", lambda rows: count_pairs(rows, _HEAD), 600)),
     ),
+    "dpals": Method(DPALS_SUBJECTS, DPALS_RELEASES),
+    "bias": Method(BIAS_SUBJECTS, BIAS_RELEASES),
+    "hush-ratings": Method((*BIAS_SUBJECTS, *HUSH_SUBJECTS), (*BIAS_RELEASES, *HUSH_RELEASES)),
 }
 
-METHOD_SUBJECTS = tuple(subject for method in METHODS.values() for subject in method.subjects)
-METHOD_RELEASES = tuple(named for method in METHODS.values() for named in method.releases)
+METHOD_SUBJECTS = tuple({each.name: each for method in METHODS.values() for each in method.subjects}.values())
+METHOD_RELEASES = tuple({each.name: each for method in METHODS.values() for each in method.releases}.values())
+"""Of all methods, those they share once."""
