@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hushfold.errors import ArgumentError
 from hushfold.linalg import topk as module
-from hushfold.linalg.topk import topk, topk_of_scores, topk_reference
+from hushfold.linalg.topk import Panels, topk, topk_of_scores, topk_reference
 
 
 def lists(rng: np.random.Generator, users: int, items: int, share: float):
@@ -63,6 +63,26 @@ def test_threads_change_nothing():
     one, two = topk(left, right, 7, threads=1), topk(left, right, 7, threads=3)
     assert (one.items == two.items).all()
     assert one.scores.tobytes() == two.scores.tobytes()
+
+
+def test_company_changes_nothing_not_a_bit():
+    rng = np.random.default_rng(3)
+    left, panels = rng.standard_normal((600, 9)), Panels.of(rng.standard_normal((2000, 9)))
+    together = topk(left, panels, 6)
+    for some in (slice(0, 1), slice(17, 40), slice(511, 600)):
+        apart = topk(left[some], panels, 6)
+        assert apart.items.tobytes() == together.items[some].tobytes()
+        assert apart.scores.tobytes() == together.scores[some].tobytes()
+
+
+@pytest.mark.parametrize("rank", [1, 5, 64])
+def test_the_product_equals_numpys(rank):
+    rng = np.random.default_rng(4)
+    left = rng.standard_normal((16, rank)).astype(np.float32)
+    right = rng.standard_normal((rank, module.PANEL)).astype(np.float32)
+    scores = np.full((16, module.PANEL), np.nan, np.float32)
+    module._multiply(left, right, scores)
+    assert scores == pytest.approx(left.astype(float) @ right, abs=1e-5)
 
 
 def test_hostile_factors_are_no_exception_and_no_recommendation():

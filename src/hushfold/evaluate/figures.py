@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +51,7 @@ def rating_figures(
     *,
     std: ArrayLike | None = None,
     scale: tuple[float, float] | None = None,
-    slices: dict[str, tuple[Slices, NDArray[np.integer[Any]]]] | None = None,
+    slices: Mapping[str, tuple[Slices, NDArray[np.integer[Any]]]] | None = None,
 ) -> Figures:
     """RMSE, MAE and calibration over held-out rows; predictions are clipped to the public `scale`.
 

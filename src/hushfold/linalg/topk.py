@@ -1,33 +1,34 @@
 """The best k items of every user, exactly, without ever holding users x items scores.
 
-Items stand in panels by decreasing norm. A block of users meets a panel in one matrix product whose result
-fits a core's cache; a compiled pass then offers the scores to each user's heap, reading 128 at a time and
-looking closer only where one of them reaches the user's k-th best. A user for whom |user| |item| can reach it
-no more is done: of a trained model's items most are never scored. Of equal scores the lower item index comes
-first. Public maths: what goes in is released or the user's own.
+Items stand in panels by decreasing norm. A block of users meets a panel in one product whose result fits a
+core's cache; a compiled pass then offers the scores to each user's heap, reading 128 at a time and looking
+closer only where one of them reaches the user's k-th best. A user for whom |user| |item| can reach it no more
+is done: of a trained model's items most are never scored. Of equal scores the lower item index comes first.
+
+A score is one sum in the order of the factors, so nobody's list depends on who shares the batch. Public
+maths: what goes in is released or the user's own.
 """
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import ThreadpoolController
 
 from hushfold.errors import ArgumentError
+from hushfold.linalg.microkernel import REGISTER, ROWS, add_3
+from hushfold.threads import ordered_map, usable_cores
 
 Floats = NDArray[np.float32]
 Lists = tuple[NDArray[np.int64], NDArray[np.int32]]
 """One list of items per user: where each begins and ends, and the items, increasing within a user."""
 
-BLOCK = 256  # users at a time
-PANEL = 1024  # items at a time
+BLOCK = 512  # users at a time
+PANEL = 384  # items at a time: whole glances, and whole tiles of the product
 _GLANCE = 128  # scores compared at once
+_TILE = 3 * REGISTER // 4  # columns of the product at once
 _TOP_BIT = np.uint32(1 << 31)
 _LOW_WORD = np.uint64(0xFFFFFFFF)
 _WORD = np.uint64(32)
@@ -42,15 +43,19 @@ class Top(NamedTuple):
 
 
 def topk(
-    users: ArrayLike, items: ArrayLike, k: int, exclude: Lists | None = None, threads: int | None = None
+    users: ArrayLike,
+    items: ArrayLike | Panels,
+    k: int,
+    exclude: Lists | None = None,
+    threads: int | None = None,
 ) -> Top:
     """The `k` items j with the largest `users[i] . items[j]` for every i, without those in the list of i.
 
-    Float32 arithmetic, whose last bit may depend on the size of the batch. A score that is not finite is
-    never among the best. `threads` is how many Python threads share the users (default: the cores at hand);
-    each calls a single-threaded BLAS.
+    Float32 arithmetic. A score that is not finite is never among the best. `items` are factors, or `Panels`
+    of them for many calls. `threads` share the users (default: as many as there are cores).
     """
-    left, panels = np.ascontiguousarray(users, np.float32), _Panels.of(np.asarray(items, np.float32))
+    left = np.ascontiguousarray(users, np.float32)
+    panels = items if isinstance(items, Panels) else Panels.of(items)
     if left.ndim != 2 or left.shape[1] != panels.factors.shape[1]:
         problem = "users and items differ in their number of factors"
         raise ArgumentError("items", problem, "Pass n x r and m x r")
@@ -63,9 +68,8 @@ def topk(
         heaps = panels.search(left[block], k, own - own[0], hidden[own[0] : own[-1]])
         best.items[block], best.scores[block] = _unpack(heaps)
 
-    workers = threads or len(os.sched_getaffinity(0))
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        list(pool.map(of_block, range(0, len(left), BLOCK)))
+    for _ in ordered_map(of_block, range(0, len(left), BLOCK), threads or usable_cores()):
+        pass
     return best
 
 
@@ -98,8 +102,8 @@ def topk_reference(scores: ArrayLike, k: int, exclude: Lists | None = None) -> T
     return best
 
 
-class _Panels(NamedTuple):
-    """Items by decreasing norm, `PANEL` at a time."""
+class Panels(NamedTuple):
+    """Items by decreasing norm, `PANEL` at a time: prepared once, asked often."""
 
     factors: Floats  # panel x factor x item, padded with zeros
     names: NDArray[np.int32]  # item index at every place
@@ -107,7 +111,9 @@ class _Panels(NamedTuple):
     reach: NDArray[np.float64]  # the largest norm in a panel, and what rounding may add to a score
 
     @classmethod
-    def of(cls, items: Floats) -> _Panels:
+    def of(cls, factors: ArrayLike) -> Panels:
+        """Arrange item factors (m x r)."""
+        items = np.asarray(factors, np.float32)
         if items.ndim != 2:
             raise ArgumentError("items", "is not a table", "Pass one row of factors per item")
         norms = np.linalg.norm(items.astype(np.float64), axis=1)
@@ -118,8 +124,9 @@ class _Panels(NamedTuple):
         places = np.empty_like(names)
         places[names] = np.arange(len(names), dtype=np.int32)
         reach = np.append(norms[names], 0.0)[: count * PANEL : PANEL] * (1 + items.shape[1] * 2.0**-22)
-        factors = np.ascontiguousarray(padded.reshape(count, PANEL, -1).transpose(0, 2, 1))
-        return cls(factors, names, places, np.nan_to_num(reach, nan=np.inf, posinf=np.inf))
+        reach = np.nan_to_num(reach, nan=np.inf, posinf=np.inf)
+        panels = padded.reshape(count, PANEL, items.shape[1]).transpose(0, 2, 1)
+        return cls(np.ascontiguousarray(panels), names, places, reach)
 
     def search(
         self, users: Floats, k: int, indptr: NDArray[np.int64], hidden: NDArray[np.int32]
@@ -130,16 +137,18 @@ class _Panels(NamedTuple):
         norms = np.linalg.norm(users.astype(np.float64), axis=1)
         heaps = np.zeros((len(users), k), np.uint64)
         searching = np.arange(len(users))
-        block, scores = users, np.empty((len(users), PANEL), np.float32)
+        block = _padded(users)
+        room = np.empty((len(block), PANEL), np.float32)
         for panel, reach in enumerate(self.reach):
-            with np.errstate(invalid="ignore", over="ignore"):
+            with np.errstate(invalid="ignore"):
                 able = ~(norms[searching] * reach < _score_of(heaps[searching, 0]))  # what is NaN stays
-                if 2 * able.sum() <= len(searching):
-                    searching = searching[able]
-                    block, scores = users[searching], scores[: len(searching)]
-                if len(searching) == 0:
-                    break
-                np.matmul(block, self.factors[panel], out=scores)
+            if 2 * able.sum() <= len(searching):
+                searching = searching[able]
+                block = _padded(users[searching])
+            if len(searching) == 0:
+                break
+            scores = room[: len(block)]
+            _multiply(block, self.factors[panel], scores)
             first = panel * PANEL
             names = self.names[first : first + PANEL]
             scores[:, len(names) :] = -np.inf
@@ -158,9 +167,10 @@ def _checked(k: int, exclude: Lists | None, users: int) -> Lists:
     return exclude
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
+def _padded(users: Floats) -> Floats:
+    """With rows of zeros up to a whole tile."""
+    rows = -(-len(users) // ROWS) * ROWS
+    return np.concatenate((users, np.zeros((rows - len(users), users.shape[1]), np.float32)))
 
 
 def _unpack(heaps: NDArray[np.uint64]) -> tuple[NDArray[np.int32], Floats]:
@@ -185,6 +195,18 @@ def _offer_panel(
     glances = scores.reshape(len(scores), -1, _GLANCE)
     limits = _score_of(heaps[users, 0])
     _offer(glances, glances.view(np.uint32), names, users, heaps, limits, limits.view(np.uint32))
+
+
+@njit(nogil=True, cache=True)
+def _multiply(users: Floats, panel: Floats, scores: Floats) -> None:  # pragma: no cover
+    """`scores = users @ panel`, every cell summed in the order of the factors."""
+    rank, width = panel.shape
+    left, right, flat = users.reshape(-1), panel.reshape(-1), scores.reshape(-1)
+    flat[:] = 0
+    for column in range(0, width, _TILE):
+        for row in range(0, len(users), ROWS):
+            at = row * width + column
+            add_3(flat, at, width, left, row * rank, 1, rank, right, column, width, rank)
 
 
 @njit(nogil=True, cache=True)
