@@ -140,15 +140,14 @@ def test_compare_shows_the_straw_man_and_leaves_a_note_in_the_ledger(place):
     value = {(row["method"], row["epsilon"]): row["value"] for row in answer["rows"]}
     assert value["hush", 20.0] < value["constant", None]
     ledger = hushfold(place, "budget", "hushfold.ledger", "--json")
-    assert [row["what"] for row in ledger["populations"]["log"]["unprotected"]] == [
-        "compare: hush at epsilon 2,20"
-    ]
+    noted = ledger["populations"]["log"]["unprotected"]
+    assert [row["what"] for row in noted] == ["compare: hush at epsilon 2,20"]
 
 
 def test_compare_turns_ratings_into_likes(place):
     answer = hushfold(
-        place, "compare", "log.parquet", "--methods", "hush", "--epsilon", 10, "--delta", 1e-6, "--at-least", 4,
-        "--json",
+        place, "compare", "log.parquet", "--methods", "hush", "--epsilon", 10, "--delta", 1e-6,
+        "--at-least", 4, "--json",
     )  # fmt: skip
     assert {row["metric"] for row in answer["rows"]} == {"recall@20"}
     assert answer["split"]["name"] == "new-users"
