@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow.csv
@@ -13,6 +14,7 @@ from hushfold.cli import simulate as verb
 from hushfold.data import film
 from hushfold.data.draw import alias_table
 from hushfold.data.simulate import Scale, simulate_blocks, simulate_ratings, simulate_twin
+from hushfold.data.simulated_files import write_rows
 from hushfold.data.titles import simulate_titles
 from hushfold.errors import ArgumentError
 
@@ -163,7 +165,7 @@ def test_the_verb_writes_a_file_and_a_catalogue(tmp_path, capsys, suffix):
         lambda: simulate_ratings(5, 5, 20, kind="low-rank", rank=6),
         lambda: Scale(5, 1, 1, 3),
         lambda: simulate_titles(-1),
-        lambda: verb._writer(".json", verb.Path("x"), None),
+        lambda: write_rows(Path("x.json"), iter(())),
     ],
 )
 def test_bad_arguments_are_named(call):
