@@ -116,6 +116,9 @@ class Released(Generic[T]):
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise SealError("a Released value cannot be changed; derive a new one with post()")
 
+    def __delattr__(self, name: str) -> NoReturn:
+        raise SealError("a Released value cannot be changed; derive a new one with post()")
+
     def __repr__(self) -> str:
         return f"Released({self.value!r}, paid by {', '.join(self.releases)})"
 
