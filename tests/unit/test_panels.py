@@ -95,3 +95,23 @@ def test_bad_arguments_name_themselves() -> None:
     }.items():
         with pytest.raises(ArgumentError, match=name):
             call()
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 256, 257, 700])
+def test_a_leading_block_is_a_view_of_the_whole(size: int):
+    whole = SymmetricPanels.from_dense(symmetric(700))
+    leading = whole.leading(size)
+    assert leading.shape == (size, size)
+    np.testing.assert_array_equal(leading.to_dense(), whole.block(size))
+    assert all(part.base is not None for part in leading.panels)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 256, 257, 700])
+def test_a_reordered_matrix_has_its_rows_and_columns_moved_together(size: int):
+    dense = symmetric(size)
+    order = np.random.default_rng(1).permutation(size)
+    moved = SymmetricPanels.from_dense(dense).reorder(order)
+    np.testing.assert_array_equal(moved.to_dense(), dense[np.ix_(order, order)].astype(np.float32))
+    SymmetricPanels.from_tiles(moved.panels)  # each diagonal block is symmetric
+    with pytest.raises(ArgumentError):
+        SymmetricPanels.from_dense(dense).reorder(np.zeros(size + 1, np.int64))

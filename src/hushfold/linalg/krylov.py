@@ -21,7 +21,7 @@ Product = Callable[[Floats], NDArray[Any]]
 
 BLOCK = 16  # vectors multiplied at once
 DEPTH = 8  # products before the first look
-DEEPEST = 32
+DEEPEST = 16
 DENSE = 400  # below this size a full decomposition is cheaper
 _STILL_TO_COME = 4.0  # a Ritz value moves on by less than this times its last step
 

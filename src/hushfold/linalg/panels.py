@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hushfold.errors import ArgumentError
+from hushfold.threads import ordered_map
 
 PANEL = 256  # rows
 
@@ -70,16 +71,25 @@ class SymmetricPanels:
         """Bytes held: about 2 h^2."""
         return sum(panel.nbytes for panel in self.panels)
 
-    def matmul(self, other: Real) -> Floats:
-        """The product with `other` (h, or h x p), in float32."""
+    def matmul(self, other: Real, threads: int = 1) -> Floats:
+        """The product with `other` (h, or h x p), in float32: the same on any number of threads.
+
+        Threads share the panels and each calls the linear algebra library, which should then be held to one
+        thread (`one_blas_thread`): its own threads wait by spinning, and lose where cores are shared.
+        """
         if other.ndim not in (1, 2) or len(other) != len(self):
             raise ArgumentError("other", f"has shape {other.shape}", f"Pass {len(self)} rows")
         right = np.ascontiguousarray(other, np.float32)
         result = np.zeros_like(right)
-        for start, panel in self._placed():
+
+        def product(placed: tuple[int, Floats]) -> tuple[int, int, Floats, Floats]:
+            start, panel = placed
             stop = start + len(panel)
-            result[start:stop] += panel @ right[start:]
-            result[stop:] += panel[:, len(panel) :].T @ right[start:stop]
+            return start, stop, panel @ right[start:], panel[:, len(panel) :].T @ right[start:stop]
+
+        for start, stop, rows, mirrored in ordered_map(product, self._placed(), threads):
+            result[start:stop] += rows
+            result[stop:] += mirrored
         return result
 
     __matmul__ = matmul

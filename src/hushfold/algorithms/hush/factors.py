@@ -4,13 +4,13 @@ Public post-processing of released values: it costs no privacy however long it l
 looked for in nested head blocks, where signal stands highest above the noise; sweeps then settle all of them,
 and what was noise after all is dropped. None is a valid answer: a forced factor costs accuracy.
 
-Matrix products may use every core: nothing else runs meanwhile.
+Products with the moment use every core, by threads of our own; the linear algebra library is held to one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,25 @@ from hushfold.algorithms.hush.sweeps import (
 )
 from hushfold.linalg.krylov import Pairs, eigen_above
 from hushfold.linalg.panels import SymmetricPanels
+from hushfold.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 
 MOST_FACTORS = 64
-GROWS, SWEEPS = 5, 20
 CLEAR = 1.03  # an eigenvalue counts as signal this much above the edge of the noise
 FIRST_BLOCK = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How often new directions are looked for, and how many sweeps follow each time. Free of privacy cost."""
+
+    grows: int
+    sweeps: int
+
+
+THOROUGH = Effort(5, 20)
+QUICK = Effort(3, 6)  # what likes need: their pairs catch what the factors have not settled yet
 
 
 def fit_factors(
@@ -64,18 +76,21 @@ def refine(
     in_order = np.array_equal(order, np.arange(len(order)))
     by_likes = moment if in_order else moment.reorder(order)
     model = MomentModel.of(by_likes, likes[order], scale, noise, sampling)
-    return sweeps(model, fit.take(order), count, observed.take(order)).take(np.argsort(order))
+    with one_blas_thread():
+        refined = sweeps(model, fit.take(order), count, observed.take(order))
+    return refined.take(np.argsort(order))
 
 
-def fit_model(model: MomentModel) -> Factors:
+def fit_model(model: MomentModel, effort: Effort = THOROUGH) -> Factors:
     """Grow, sweep, drop, until nothing new stands out of the noise."""
     none = np.zeros((len(model), 0))
     fit = Factors(none, none, np.zeros(0), model.weights, model.strength)
-    for _ in range(GROWS):
-        grown = _grow(model, fit)
-        if grown.count == fit.count:
-            break
-        fit = worthwhile(sweeps(model, grown, SWEEPS))
+    with one_blas_thread():
+        for _ in range(effort.grows):
+            grown = _grow(model, fit)
+            if grown.count == fit.count:
+                break
+            fit = worthwhile(sweeps(model, grown, effort.sweeps))
     return fit
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from hushfold.algorithms.also_like import SHARES, choose_head, count_likes, count_pairs
-from hushfold.algorithms.hush.factors import fit_model
+from hushfold.algorithms.hush.factors import QUICK, fit_model
 from hushfold.algorithms.hush.model import MomentModel
 from hushfold.algorithms.hush.pairs import residual_pairs, shift_of
 from hushfold.algorithms.hush.precision import LikesPrecision
@@ -29,6 +29,7 @@ from hushfold.linalg.panels import SymmetricPanels
 from hushfold.linalg.topk import topk_of_scores
 from hushfold.privacy.budget import multiplier
 from hushfold.privacy.door import Door
+from hushfold.threads import one_blas_thread
 from hushfold.types import Released, Rows, post
 
 Floats = NDArray[np.float64]
@@ -75,13 +76,14 @@ def learn(
     order = np.argsort(-floored[head], kind="stable")
     moment, head = moment.reorder(order), head[order]
     model = MomentModel.of(moment, floored[head], 1.0, noise, 0.0)
-    factors = fit_model(model)
+    factors = fit_model(model, QUICK)
     mass = expected_diagonal(model)
-    pairs = residual_pairs(model, factors.B, mass)
     left = np.maximum(mass - np.square(factors.B).sum(axis=1), 0)
     own = left + OWN * mass + factors.V.sum(axis=1) + FLOOR * noise
-    own = own * shift_of(pairs, own)
-    diagonal = LikesPrecision(own, factors.B, pairs).diagonal()
+    with one_blas_thread():
+        pairs = residual_pairs(model, factors.B, mass)
+        own = own * shift_of(pairs, own)
+        diagonal = LikesPrecision(own, factors.B, pairs).diagonal()
     return LikesModel(likes, head, factors.B, own, pairs, diagonal)
 
 

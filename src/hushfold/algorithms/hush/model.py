@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hushfold.errors import ArgumentError
 from hushfold.linalg.panels import SymmetricPanels
+from hushfold.threads import usable_cores
 
 Floats = NDArray[np.float64]
 
@@ -65,8 +66,11 @@ class MomentModel:
         return len(self.likes)
 
     def times(self, right: NDArray[Any], size: int | None = None) -> Floats:
-        """A without its diagonal, or its leading block of `size` items, times `right`: float32 products."""
+        """A without its diagonal, or its leading block of `size` items, times `right`.
+
+        Float32 products, the panels shared among all cores.
+        """
         size = len(self) if size is None else size
         weights = self.weights[:size, None]
-        product = self.moment.leading(size) @ (weights * right)
+        product = self.moment.leading(size).matmul(weights * right, usable_cores())
         return weights * product - self.own[:size, None] * right
