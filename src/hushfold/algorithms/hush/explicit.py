@@ -104,11 +104,9 @@ def fit(users: Users, engine: Engine, door: Door, low: float, high: float) -> Re
     rest = [shares[name] for name in ("cross", "z-moment", "second") if name in shares]
     if factors.value.count and rest:
         return release_round(users, engine, door, draft, moment, factors, *rest)
-    if factors.value.count:
-        return post(with_factors, post(model_of, draft), post(over_catalogue, draft, moment, factors))
-    left = sum(share.units for share in rest)
+    left = 0 if factors.value.count else sum(share.units for share in rest)
     finished = bias.release_second(users, engine, door, draft, left) if left else post(model_of, draft)
-    return post(without_factors, finished)
+    return post(with_factors, finished, post(over_catalogue, draft, moment, factors))
 
 
 def release_round(
@@ -207,12 +205,12 @@ def over_catalogue(draft: Draft, moment: Moment, factors: Factors) -> Factors:
 
 
 def with_factors(model: BiasModel, factors: Factors) -> RatingsModel:
-    """The finished model; `factors` of the whole catalogue."""
+    """The finished model; `factors` of the whole catalogue, perhaps none."""
     return RatingsModel(model, factors.F, item_noise(factors, model.counts.items, model.scale))
 
 
 def without_factors(model: BiasModel) -> RatingsModel:
-    """The bias model as it is."""
+    """The bias model as it is, where no factor was looked for."""
     items = len(model.biases)
     return RatingsModel(model, np.zeros((items, 0)), np.full(items, bias.NOISE_MARGIN * model.scale**2))
 
