@@ -88,6 +88,14 @@ class _FixedKey(Key):
         self.injected = True
 
 
+def secret_word(bits: int) -> int:
+    """A uniform secret number of so many bits (whole bytes), of OS entropy: how often a search runs, say.
+
+    Used once, kept nowhere. It is secret, so no seed reaches it.
+    """
+    return int.from_bytes(os.urandom(bits // 8), "big")
+
+
 class Stream(Sealed):
     """The key stream of one release, in disjoint ranges. Each (array, tile) is handed out once."""
 
