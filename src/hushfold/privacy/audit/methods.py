@@ -31,11 +31,14 @@ class Method:
 
 _HEAD = np.arange(100, 500)
 
+_LIKES = Method(  # Hush on likes asks the same two questions
+    (Subject("also-like likes", count_likes), Subject("also-like pairs", count_pairs, (_HEAD,))),
+    (Named("likes", count_likes, 3000), Named("pairs", lambda rows: count_pairs(rows, _HEAD), 600)),
+)
+
 METHODS: dict[str, Method] = {
-    "also-like": Method(
-        (Subject("also-like likes", count_likes), Subject("also-like pairs", count_pairs, (_HEAD,))),
-        (Named("likes", count_likes, 3000), Named("pairs", lambda rows: count_pairs(rows, _HEAD), 600)),
-    ),
+    "also-like": _LIKES,
+    "hush-likes": _LIKES,
     "dpals": Method(DPALS_SUBJECTS, DPALS_RELEASES),
     "bias": Method(BIAS_SUBJECTS, BIAS_RELEASES),
     "hush-ratings": Method((*BIAS_SUBJECTS, *HUSH_SUBJECTS), (*BIAS_RELEASES, *HUSH_RELEASES)),
