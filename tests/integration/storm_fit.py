@@ -118,6 +118,7 @@ def fit(folder: Path, die_before_committing: str | None = None) -> None:
 
     if die_before_committing:
         Run.commit = dying(Run.commit, die_before_committing, witness)  # type: ignore[method-assign]
+    tell(witness / "begun", "begun")
     run = open_run(folder)[1]
     releases(people(), Door(run, BUDGET, threads=2, new_key=recorded_key), seen)
 

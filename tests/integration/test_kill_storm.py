@@ -44,12 +44,20 @@ def start(folder: Path, die_before_committing: str | None = None) -> BaseProcess
 
 
 def finish(folder: Path) -> float:
-    """Run to the end; the seconds it took."""
-    began = time.monotonic()
+    """Run to the end; the seconds from the first line of the fit to the last."""
     process = start(folder)
+    began = when_begun(folder, process)
     process.join(200)
     assert process.exitcode == 0
     return time.monotonic() - began
+
+
+def when_begun(folder: Path, process: BaseProcess) -> float:
+    """Wait until this start of the fit has come to its first line; the time then."""
+    fits, before = folder / "witness" / "begun", len(witnessed(folder, "begun"))
+    while process.is_alive() and not (fits.exists() and len(witnessed(folder, "begun")) > before):
+        time.sleep(0.001)
+    return time.monotonic()
 
 
 def snapshot(folder: Path) -> Snapshot:
@@ -145,6 +153,8 @@ def storm(folder: Path, kills: int) -> set[tuple[int, int]]:
         own, snapshots = folder / f"trial-{trial}", []
         for _ in range(2):
             process = start(own)
+            if coins.random() < 0.8:  # else while it starts
+                when_begun(own, process)
             time.sleep(coins.uniform(0, seconds))
             if kills and process.is_alive():
                 os.kill(process.pid or 0, signal.SIGKILL)
