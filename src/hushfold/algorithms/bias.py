@@ -40,6 +40,7 @@ from hushfold.data.users import Users
 from hushfold.engines.base import Engine
 from hushfold.errors import ArgumentError
 from hushfold.local.preprocess import centre_and_clip, user_means
+from hushfold.local.residual import root_mean_squares, shrunk_means
 from hushfold.local.sample import public_lookup
 from hushfold.local.weights import unit_weights
 from hushfold.privacy.budget import Share, multiplier
@@ -89,9 +90,8 @@ def sum_biases(rows: Rows, counts: Counts) -> tuple[Contribution, ...]:
 
 def sum_scale(rows: Rows, counts: Counts, biases: Floats) -> tuple[Contribution, ...]:
     """Release 3: the root mean square of what is left."""
-    left = residuals(rows, counts, biases)
-    squares = user_means(replace(left, values=left.values**2), 0.0)
-    return (dense(np.minimum(np.sqrt(squares), counts.width / 2), counts.width / 2, nonnegative=True),)
+    sizes = root_mean_squares(residuals(rows, counts, biases))
+    return (dense(np.minimum(sizes, counts.width / 2), counts.width / 2, nonnegative=True),)
 
 
 def sum_residuals(rows: Rows, draft: Draft) -> tuple[Contribution, ...]:
@@ -102,7 +102,7 @@ def sum_residuals(rows: Rows, draft: Draft) -> tuple[Contribution, ...]:
 def residuals(rows: Rows, counts: Counts, biases: Floats) -> Rows:
     """Ratings less the released mean, the items' biases and the user's own bias after these."""
     left = without_biases(rows, counts, biases)
-    own = user_biases(left)
+    own = shrunk_means(left, USER_SHRINKAGE)
     return replace(left, values=left.values - np.repeat(own, np.diff(left.indptr)))
 
 
@@ -112,12 +112,6 @@ def without_biases(rows: Rows, counts: Counts, biases: Floats) -> Rows:
     centred = centre_and_clip(guard(rows), (counts.low + counts.high) / 2, half)
     left = centred.values - (counts.mean + public_lookup(biases, centred.items))
     return replace(centred, values=left)
-
-
-def user_biases(left: Rows) -> Floats:
-    """Every user's own bias: the mean of what is left, shrunk towards 0 by a few ratings."""
-    own = np.diff(left.indptr)
-    return user_means(left, 0.0) * (own / (own + USER_SHRINKAGE))
 
 
 def unit_length(rows: Rows) -> Rows:
@@ -177,14 +171,14 @@ def fit_popularity(users: Users, engine: Engine, door: Door) -> Released[Floats]
 
 def predict(model: BiasModel, rows: Rows, wanted: Rows) -> Floats:
     """A rating for every entry of `wanted`, within the range. `rows` are the same users' own ratings."""
-    own = user_biases(without_biases(rows, model.counts, model.biases))
+    own = shrunk_means(without_biases(rows, model.counts, model.biases), USER_SHRINKAGE)
     each = np.repeat(own, np.diff(wanted.indptr)) + public_lookup(model.biases, wanted.items)
     return np.clip(model.counts.centre + each, model.counts.low, model.counts.high)
 
 
 def scores(model: BiasModel, rows: Rows) -> Floats:
     """Every user's prediction for every item, not clipped: no two items tie at the end of the range."""
-    own = user_biases(without_biases(rows, model.counts, model.biases))
+    own = shrunk_means(without_biases(rows, model.counts, model.biases), USER_SHRINKAGE)
     return model.counts.centre + own[:, None] + model.biases
 
 
