@@ -12,7 +12,7 @@ from tests.keys import numbered_keys
 from hushfold.algorithms.dpals import item_statistics, user_design
 from hushfold.algorithms.dpals_bill import bill_of_multipliers
 from hushfold.algorithms.dpals_configs import DpalsConfig, Shares
-from hushfold.algorithms.dpals_items import random_start, solve_items
+from hushfold.algorithms.dpals_items import noise_edge, random_start, solve_items
 from hushfold.algorithms.dpals_predict import predict, scores, user_factors
 from hushfold.algorithms.dpals_setup import Declared, own_rows, training_rows
 from hushfold.errors import ArgumentError
@@ -60,7 +60,7 @@ def als(rows: Rows, model, start: np.ndarray) -> np.ndarray:
 def test_with_negligible_noise_it_is_alternating_least_squares(settings):
     """Thousands of people, noise of .09 bounds: the factors of well known items are those of float64."""
     rows = film_rows(4000, 30, 60_000)
-    cfg = PLAIN.model_copy(update={"ridge": 5.0, **settings})
+    cfg = PLAIN.model_copy(update={"ridge": 5.0, "noise_ridge": 0.0, **settings})
     model, _ = fitted(rows, cfg, bill=bill_of_multipliers(cfg, LEAST_NOISE), epsilon=1e4)
     trained = len(model.setup.items)
     coins = PublicRandom(0).stream("dpals").standard_normal((trained, cfg.rank))
@@ -204,6 +204,18 @@ class TestPredictions:
         model, _ = fitted(rows, cfg, epsilon=4.0)
         error = predict(rows, rows, model) - rows.values
         assert np.sqrt(np.mean(error**2)) < 0.93 * rows.values.std()
+
+
+def test_the_ridge_follows_the_noise():
+    """Twice the noise, twice the ridge on top; none where it is turned off."""
+    cfg = PLAIN.model_copy(update={"rank": 8})
+    assert noise_edge(250_000_000, 9.0, cfg) == pytest.approx(2 * 3 * 4)
+    assert noise_edge(10**9, 9.0, cfg) == pytest.approx(1 * 3 * 4)
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=(200, 8, 8))
+    noise = (noise + noise.transpose(0, 2, 1)) / 2  # off-diagonal std 1 / sqrt 2 of a diagonal of 1
+    largest = np.linalg.eigvalsh(noise)[:, -1].mean()
+    assert largest == pytest.approx(noise_edge(10**9, 1.0, cfg), rel=0.25)
 
 
 def test_what_a_user_contributes_to_both_statistics_is_clipped_there():

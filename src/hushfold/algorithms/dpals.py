@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from hushfold.algorithms.dpals_bill import Bill
 from hushfold.algorithms.dpals_configs import DpalsConfig
-from hushfold.algorithms.dpals_items import orthonormal, random_start, ridges_of, shared_matrix, solve_items
+from hushfold.algorithms.dpals_items import (
+    noise_edge,
+    orthonormal,
+    random_start,
+    ridges_of,
+    shared_matrix,
+    solve_items,
+)
 from hushfold.algorithms.dpals_setup import Declared, Setup, check, own_rows, prepare, training_rows
 from hushfold.data.users import Users
 from hushfold.engines.base import Engine
@@ -113,7 +120,8 @@ def step(
     sums = engine.sum(users, item_statistics, design, public, t)  # lines 2-8
     solve = partial(solve_items, projection=cfg.projection, shared=open_released(shared))
     prices = [bill[f"gram {t}"], bill[f"rhs {t}"]]
-    ridges = ridges_of(public.trained, cfg.ridge_of_items, cfg.item_power)
+    edge = noise_edge(bill[f"gram {t}"], public.weight_budget, cfg)
+    ridges = ridges_of(public.trained, cfg.ridge, cfg.item_power) + cfg.noise_ridge * edge
     (factors,) = door.gaussian("items", sums, prices, step=t, solve=solve, along=(ridges,))  # lines 7-11
     return State(t + 1, post(_next, factors, cfg.orthonormal, setup, state.factors, shared))  # line 12
 

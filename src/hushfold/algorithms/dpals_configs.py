@@ -61,9 +61,9 @@ class DpalsConfig(_Public):
     value_bound: Positive | None = None
     """Bound on a centred value; half the width of the range if not given, 1 for likes."""
     ridge: Least0 = 1.0
-    """How strongly a user's factors are drawn to 0."""
-    item_ridge: Least0 | None = None
-    """How strongly an item's are: the noise in its Gram sets the scale. The paper's is `ridge` again."""
+    """How strongly factors are drawn to 0, users' and, with the weights of `item_power`, items'."""
+    noise_ridge: Least0 = 3.0
+    """What items' ridges have on top, in multiples of the largest eigenvalue that the noise of a Gram has."""
     unobserved_weight: Least0 = 0.0
     item_power: Power = 0.5
     user_power: Power = 1.0
@@ -81,11 +81,6 @@ class DpalsConfig(_Public):
     """What is made positive semi-definite: the released Gram, the whole sum as the paper prints it, or
     nothing, which shows why something must be."""
     shares: Shares = Shares()
-
-    @property
-    def ridge_of_items(self) -> float:
-        """The items' ridge, as given or the users'."""
-        return self.ridge if self.item_ridge is None else self.item_ridge
 
     @property
     def budget_of_weights(self) -> float:
@@ -127,7 +122,14 @@ def _film(set_name: str, **settings: object) -> DpalsConfig:
     """What the paper's two explicit sets share; a typical user is the published mean."""
     typical = {"top400": 64.4, "ml-10m": 143.1}[set_name]
     return DpalsConfig.model_validate(
-        {"value_bound": 5.0, "item_power": 0.5, "user_power": 1.0, "steps": 2, "centre": "ratings"}
+        {
+            "value_bound": 5.0,
+            "item_power": 0.5,
+            "user_power": 1.0,
+            "steps": 2,
+            "centre": "ratings",
+            "noise_ridge": 0.0,
+        }
         | {"typical_ratings": typical, "most_ratings": 10_000.0}
         | settings
     )
@@ -136,7 +138,14 @@ def _film(set_name: str, **settings: object) -> DpalsConfig:
 def _likes(**settings: object) -> DpalsConfig:
     """ML-20M, stars of at least 4: no centring, no powers."""
     return DpalsConfig.model_validate(
-        {"value_bound": 1.0, "item_power": 0.0, "user_power": 0.0, "typical_ratings": 73.1} | settings
+        {
+            "value_bound": 1.0,
+            "item_power": 0.0,
+            "user_power": 0.0,
+            "typical_ratings": 73.1,
+            "noise_ridge": 0.0,
+        }
+        | settings
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from hushfold.algorithms.dpals_configs import DpalsConfig, Projection
 from hushfold.linalg import psd
 from hushfold.linalg.svec import unpack
+from hushfold.privacy.budget import multiplier
 
 Real = NDArray[np.floating[Any]]
 
@@ -35,6 +37,11 @@ def ridges_of(counts: NDArray[np.float64], ridge: float, power: float) -> NDArra
     """Lambda v_j: heavier for items of larger released count, `ridge` on average. Public maths."""
     weights = np.maximum(counts, 1.0) ** power
     return ridge * weights / weights.mean()
+
+
+def noise_edge(units: int, weight_budget: float, cfg: DpalsConfig) -> float:
+    """About the largest eigenvalue of a Gram that is nothing but noise: 2 sqrt(r) of an off-diagonal std."""
+    return multiplier(units) * math.sqrt(weight_budget) * cfg.row_clip**2 * math.sqrt(2 * cfg.rank)
 
 
 def orthonormal(factors: Real) -> NDArray[np.float32]:
