@@ -116,9 +116,7 @@ def collect_items(task: Task) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The users of one part, by code, in the order in which blocks will show them, and the groups they are
-    in.
-    """
+    """The users of one part, by code, in the order of the blocks, and the groups they are in."""
 
     codes: NDArray[np.int64]
     groups: range
@@ -205,9 +203,7 @@ def build(
 
 
 def order_of_items(items: Vocabulary) -> NDArray[np.int32]:
-    """The place of every id in ascending order (numbers by size, texts by bytes): no trace of the rows'
-    order.
-    """
+    """The place of every id in ascending order (numbers by size, texts by bytes), whoever came first."""
     rank = np.empty(len(items), np.int32)
     rank[_arrow.array_sort_indices(items.ids()).to_numpy()] = np.arange(len(items), dtype=np.int32)
     return rank

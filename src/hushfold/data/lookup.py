@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from hushfold.data.identity import number_key, text_key, whole_number
+from hushfold.data.identity import number_key, whole_number
 from hushfold.data.words import same_bytes
 
 _BLANKS = "".join(map(chr, range(1, 33)))  # NUL is a code point like any other
 MISSING, UNKNOWN = -1, -2  # codes of an id that is absent or blank, and of one a closed vocabulary lacks
 _FREE, _CODE, _TAG = np.uint64(0), np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF00000000)
+_HALF = np.uint64(32)
 
 
 def codes_by_dictionary(known: dict[str, int], ids: Iterable[str | None], grow: bool) -> list[int]:
@@ -138,6 +139,7 @@ def hashed_codes(
 def text_codes(
     data: Any,
     offsets: Any,
+    keys: Any,
     present: Any,
     everyone: Any,
     grow: Any,
@@ -148,37 +150,39 @@ def text_codes(
     codes: Any,
     done: int,
 ) -> Any:
-    """Codes of texts through an open-addressing table kept at most half full; texts are kept end to end."""
+    """Codes of texts through an open-addressing table kept at most half full; texts are kept end to end.
+
+    The keys come ready made: computed here they would stand in the way of looking several texts up at once.
+    """
     mask = np.uint64(len(table) - 1)
     for i in range(done, len(codes)):
-        start, stop = offsets[i], offsets[i + 1]
-        if not (everyone or present[i]) or _blank(data, start, stop):
+        start, length = offsets[i], offsets[i + 1] - offsets[i]
+        if not (everyone or present[i]) or _blank(data, start, start + length):
             codes[i] = MISSING
             continue
-        whole, number = whole_number(data, start, stop)
-        key = number_key(number) if whole else text_key(data, start, stop)
-        slot = key & mask
+        slot, tag = keys[i] & mask, keys[i] >> _HALF
         code = UNKNOWN
-        while table[slot] != _FREE:
-            if _TAG & (table[slot] ^ key) == _FREE:
-                candidate = np.int64(_CODE & table[slot]) - 1
+        while True:
+            entry = table[slot]
+            if entry == _FREE:
+                break
+            if entry >> _HALF == tag:
+                candidate = np.int64(entry & _CODE) - 1
                 first = known[candidate]
-                if known[candidate + 1] - first == stop - start and same_bytes(
-                    data, start, arena, first, stop - start
-                ):
+                if known[candidate + 1] - first == length and same_bytes(data, start, arena, first, length):
                     code = candidate
                     break
             slot = (slot + np.uint64(1)) & mask
         if code < 0 and grow:
             first = known[size]
-            if size + 1 == len(known) or 2 * size >= len(table) or first + stop - start > len(arena):
+            if size + 1 == len(known) or 2 * size >= len(table) or first + length > len(arena):
                 return i, size
-            for j in range(stop - start):
+            for j in range(length):
                 arena[first + j] = data[start + j]
-            known[size + 1] = first + stop - start
+            known[size + 1] = first + length
             code = size
             size += 1
-            table[slot] = (key & _TAG) | np.uint64(size)
+            table[slot] = (tag << _HALF) | np.uint64(size)
         codes[i] = code
     return len(codes), size
 

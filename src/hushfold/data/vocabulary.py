@@ -25,6 +25,7 @@ from hushfold.data.lookup import (
     text_codes,
 )
 
+_NOT_YET = -3
 _NARROW = 1 << 22  # a direct table of this many numbers is always worth its memory
 _TEXTLESS = np.zeros(0, np.uint8)
 
@@ -32,7 +33,7 @@ _TEXTLESS = np.zeros(0, np.uint8)
 class Vocabulary:
     """Grows while `grow` is asked for; otherwise an id that is not there has the code `UNKNOWN`."""
 
-    __slots__ = ("_arena", "_base", "_direct", "_numbers", "_offsets", "_size", "_table", "_twin")
+    __slots__ = ("_arena", "_base", "_direct", "_numbers", "_offsets", "_seen", "_size", "_table", "_twin")
 
     def __init__(self) -> None:
         self._size = 0
@@ -41,6 +42,7 @@ class Vocabulary:
         self._table: NDArray[Any] = np.zeros(0, np.int32)  # by number - base, or by key (`fill_table`)
         self._numbers: NDArray[np.int64] | None = np.zeros(0, np.int64)
         self._arena, self._offsets = _TEXTLESS, np.zeros(1, np.int64)
+        self._seen: tuple[Column, NDArray[np.int32], bool] | None = None  # the last dictionary, its codes
         self._twin: Vocabulary | None = None  # the same ids as texts, for a closed vocabulary of numbers
 
     def __len__(self) -> int:
@@ -91,13 +93,21 @@ class Vocabulary:
     def _codes_of_dictionary(
         self, ids: Column, grow: bool, wanted: NDArray[np.bool_] | None
     ) -> NDArray[np.int32]:
+        """Only entries that occur are looked up, and only once while batches have one dictionary."""
         present = _present(ids, wanted)
         indices = ids.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        if not len(ids.dictionary):
+        entries = ids.dictionary
+        if not len(entries):
             return np.full(len(ids), MISSING, np.int32)
-        used = np.zeros(len(ids.dictionary), bool)
+        if self._seen is None or self._seen[2] != grow or not entries.equals(self._seen[0]):
+            self._seen = entries, np.full(len(entries), _NOT_YET, np.int32), grow
+        known = self._seen[1]
+        used = np.zeros(len(entries), bool)
         used[indices if present is None else indices[present]] = True
-        codes = self.codes(ids.dictionary, grow, used)[indices]
+        used &= known == _NOT_YET
+        if used.any():
+            known[used] = self.codes(entries, grow, used)[used]
+        codes = known[indices]
         if present is not None:
             codes[~present] = MISSING
         return codes
@@ -145,11 +155,12 @@ class Vocabulary:
         codes = np.empty(len(offsets) - 1, np.int32)
         everyone = present is None
         present = np.ones(1, bool) if present is None else present
-        done = 0
+        keys, done = keys_of_texts(data, offsets), 0
         while True:
             done, self._size = text_codes(
                 data,
                 offsets,
+                keys,
                 present,
                 everyone,
                 grow,
