@@ -35,6 +35,7 @@ Snapshot = dict[str, bytes]
 
 
 def start(folder: Path, die_before_committing: str | None = None) -> BaseProcess:
+    """A child that fits or resumes in this folder."""
     for part in ("run", "witness"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     FORKS.set_forkserver_preload(["tests.integration.storm_fit"])
@@ -45,17 +46,17 @@ def start(folder: Path, die_before_committing: str | None = None) -> BaseProcess
 
 def finish(folder: Path) -> float:
     """Run to the end; the seconds from the first line of the fit to the last."""
+    before = len(witnessed(folder, "begun"))
     process = start(folder)
-    began = when_begun(folder, process)
+    began = when_begun(folder, process, before)
     process.join(200)
     assert process.exitcode == 0
     return time.monotonic() - began
 
 
-def when_begun(folder: Path, process: BaseProcess) -> float:
-    """Wait until this start of the fit has come to its first line; the time then."""
-    fits, before = folder / "witness" / "begun", len(witnessed(folder, "begun"))
-    while process.is_alive() and not (fits.exists() and len(witnessed(folder, "begun")) > before):
+def when_begun(folder: Path, process: BaseProcess, before: int) -> float:
+    """Wait for the first line of the fit, the one after `before` others; the time then."""
+    while process.is_alive() and len(witnessed(folder, "begun")) == before:
         time.sleep(0.001)
     return time.monotonic()
 
@@ -152,9 +153,10 @@ def storm(folder: Path, kills: int) -> set[tuple[int, int]]:
     while kills:
         own, snapshots = folder / f"trial-{trial}", []
         for _ in range(2):
+            before = len(witnessed(own, "begun"))
             process = start(own)
             if coins.random() < 0.8:  # else while it starts
-                when_begun(own, process)
+                when_begun(own, process, before)
             time.sleep(coins.uniform(0, seconds))
             if kills and process.is_alive():
                 os.kill(process.pid or 0, signal.SIGKILL)

@@ -1,7 +1,7 @@
 """P-04, P-05 at the engine: whoever leaves or changes, nobody else's contribution or result moves by a bit.
 
-The first user, users at the edges of blocks, one with 100 000 ratings; blocks of 1, 17 and 512 users; 1, 2 and
-8 threads; a fresh process. Every subject of `subjects.py` takes part; a step of `each` joins in `STEPS`.
+The first user, users at the edges of blocks, one with 100 000 ratings; blocks of 1, 17 and 512 users; 1, 2
+and 8 threads; a fresh process. Every subject of `subjects.py` takes part; a step of `each` joins in `STEPS`.
 """
 
 from __future__ import annotations
