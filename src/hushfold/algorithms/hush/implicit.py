@@ -21,8 +21,8 @@ from scipy.sparse import csr_array
 from hushfold.algorithms.also_like import SHARES, choose_head, count_likes, count_pairs
 from hushfold.algorithms.hush.factors import QUICK, fit_model
 from hushfold.algorithms.hush.model import MomentModel
-from hushfold.algorithms.hush.pairs import residual_pairs, shift_of
-from hushfold.algorithms.hush.precision import LikesPrecision
+from hushfold.algorithms.hush.precision import LikesPrecision, precision_of
+from hushfold.algorithms.hush.worth import pairs_are_worth_it
 from hushfold.data.users import Users
 from hushfold.engines.base import Engine
 from hushfold.linalg.panels import SymmetricPanels
@@ -34,7 +34,6 @@ from hushfold.types import Released, Rows, post
 
 Floats = NDArray[np.float64]
 USERS_AT_ONCE = 256
-OWN, FLOOR = 0.1, 0.5  # of an item's mass and of the noise, that no factor or pair can explain away
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,19 +76,10 @@ def learn(
     moment, head = moment.reorder(order), head[order]
     model = MomentModel.of(moment, floored[head], 1.0, noise, 0.0)
     factors = fit_model(model, QUICK)
-    mass = expected_diagonal(model)
-    left = np.maximum(mass - np.square(factors.B).sum(axis=1), 0)
-    own = left + OWN * mass + factors.V.sum(axis=1) + FLOOR * noise
     with one_blas_thread():
-        pairs = residual_pairs(model, factors.B, mass)
-        own = own * shift_of(pairs, own)
-        diagonal = LikesPrecision(own, factors.B, pairs).diagonal()
-    return LikesModel(likes, head, factors.B, own, pairs, diagonal)
-
-
-def expected_diagonal(model: MomentModel) -> Floats:
-    """d_j: the moment's trace, shared out by likes (a diagonal entry by itself is too noisy)."""
-    return max(float(model.own.sum()), model.noise) / model.likes.sum() * model.likes
+        precision = precision_of(model, factors, pairs_are_worth_it(model))
+        own = precision.diagonal()
+    return LikesModel(likes, head, precision.B, precision.D, precision.pairs, own)
 
 
 def recommend(rows: Rows, model: LikesModel, k: int) -> NDArray[np.int32]:

@@ -15,8 +15,13 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from hushfold.algorithms.hush.model import MomentModel
+from hushfold.algorithms.hush.pairs import residual_pairs, shift_of
+from hushfold.algorithms.hush.sweeps import Factors
+
 Floats = NDArray[np.float64]
 
+OWN, FLOOR = 0.1, 0.5  # of an item's mass and of the noise, that no factor or pair can explain away
 TOLERANCE = 1e-4  # of a residual, relative to the history: ranks do not change below it
 MOST_STEPS = 200
 NEIGHBOURS = 32
@@ -90,6 +95,22 @@ class LikesPrecision:
 
     def _times(self, x: Floats) -> Floats:
         return self.D[:, None] * x + self.B @ (self.B.T @ x) + self.pairs @ x
+
+
+def precision_of(model: MomentModel, fit: Factors, with_pairs: bool) -> LikesPrecision:
+    """Factors, perhaps pairs, and what every item has left of its own, safely positive definite."""
+    mass = expected_diagonal(model)
+    left = np.maximum(mass - np.square(fit.B).sum(axis=1), 0)
+    own = left + OWN * mass + fit.V.sum(axis=1) + FLOOR * model.noise
+    if not with_pairs:
+        return LikesPrecision(own, fit.B, csr_array((len(own), len(own)), dtype=np.float32))
+    pairs = residual_pairs(model, fit.B, mass)
+    return LikesPrecision(own * shift_of(pairs, own), fit.B, pairs)
+
+
+def expected_diagonal(model: MomentModel) -> Floats:
+    """d_j: the moment's trace, shared out by likes (a diagonal entry by itself is too noisy)."""
+    return max(float(model.own.sum()), model.noise) / model.likes.sum() * model.likes
 
 
 @njit(nogil=True, cache=True)
