@@ -59,7 +59,7 @@ class DpalsConfig(_Public):
     """The share of the items that is trained on: those of largest released count."""
     row_clip: Positive = 1.0
     value_bound: Positive | None = None
-    """Bound on a centred value; half the width of the range if not given, 1 for likes."""
+    """Bound on a centred value; a third of the width of the range if not given, 1 for likes."""
     ridge: Least0 = 1.0
     """How strongly factors are drawn to 0, users' and, with the weights of `item_power`, items'."""
     noise_ridge: Least0 = 3.0
@@ -209,3 +209,18 @@ PUBLISHED_ALS = {
     ),
 }
 """Table 4, the columns without privacy: settings of `als`."""
+
+
+def default_config(items: int, likes: bool) -> DpalsConfig:
+    """Settings for a set nobody published any for, by public facts alone.
+
+    Chosen on simulated sets (`docs/decisions/0006-dpals-defaults.md`), the same at every epsilon.
+    """
+    fraction = 0.5 if items > 200 else 1.0
+    trained = max(1, math.ceil(fraction * items))
+    common = {"sample": "weights", "start_scale": 0.1, "ridge": 0.5, "frequent_fraction": fraction}
+    if likes:
+        own = {"rank": min(16, trained), "steps": 2, "unobserved_weight": 0.1}
+    else:
+        own = {"rank": min(4, trained), "steps": 3, "centre": "own"}
+    return DpalsConfig.model_validate(common | own)

@@ -88,9 +88,9 @@ class Setup:
     @property
     def value_bound(self) -> float:
         """The bound on a centred value."""
-        given = self.config.value_bound
-        own = self.config.centre == "own"  # a value may then lie a whole width from its centre
-        return given if given is not None else self.declared.half_width * (2 if own else 1)
+        given, declared = self.config.value_bound, self.declared
+        usual = 1.0 if declared.range is None else declared.half_width / 1.5
+        return usual if given is None else given
 
 
 def prepare(
@@ -154,11 +154,11 @@ def mean_of_ratings(rows: Rows, setup: Setup) -> tuple[Contribution, ...]:
     """The paper's mean, at what it costs: k ratings of one user move the sum by k bounds, the number by k."""
     half, most = setup.declared.half_width, setup.cap
     sample = uniform_sample(own_rows(rows, setup), most, setup.coins, "centre")
-    number = np.diff(sample.indptr)
+    number: NDArray[np.int64] = np.diff(sample.indptr)
     sums = np.bincount(np.repeat(np.arange(len(sample)), number), sample.values, minlength=len(sample))
     return (
         dense(sums[:, None], most * min(half, setup.value_bound)),
-        dense(np.asarray(number, np.float64)[:, None], float(most), nonnegative=True),
+        dense(number.astype(np.float64)[:, None], float(most), nonnegative=True),
     )
 
 

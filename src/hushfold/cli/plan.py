@@ -27,20 +27,70 @@ def plan(
     n_bound: Annotated[
         int | None, typer.Option(help="A declared upper bound on the number of users, to judge delta by.")
     ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="hush, bias, also-like or dpals: with the three sizes, what to expect.")
+    ] = None,
+    users: Annotated[int | None, typer.Option(help="Declared number of users.")] = None,
+    items: Annotated[int | None, typer.Option(help="Size of the catalogue.")] = None,
+    interactions: Annotated[int | None, typer.Option(help="Declared number of ratings or likes.")] = None,
+    skew: Annotated[
+        float, typer.Option(help="Share of the interactions on the most popular fifth of the items.")
+    ] = 0.878,
+    implicit: Annotated[bool, typer.Option("--implicit", help="Likes instead of ratings.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Turn a guarantee into noise: mu, the split of the budget and every release's noise multiplier."""
+    """Turn a guarantee into noise, and with declared sizes into what a method may be expected to do."""
     from hushfold.cli.app import print_json
     from hushfold.privacy.budget import Budget, check_delta
 
     warning = check_delta(delta, n_bound)
-    shares = _numbers("releases", releases or ["release=1"])
-    view = document(Budget.gaussian(epsilon, delta), shares, _numbers("sensitivity", sensitivity or []))
-    view["warnings"] = [warning] if warning else []
+    budget, expected = Budget.gaussian(epsilon, delta), {}
+    if method is None:
+        shares = _numbers("releases", releases or ["release=1"])
+        sensitivities = _numbers("sensitivity", sensitivity or [])
+    else:
+        shares, sensitivities, expected = _planned(method, users, items, interactions, skew, implicit, budget)
+    view = document(budget, shares, sensitivities)
+    view["warnings"] = [*([warning] if warning else []), *expected.pop("warnings", [])]
+    view |= expected
     if json:
         print_json(view)
     else:
         show(view)
+
+
+def _planned(
+    method: str,
+    users: int | None,
+    items: int | None,
+    interactions: int | None,
+    skew: float,
+    implicit: bool,
+    budget: Budget,
+) -> tuple[dict[str, float], dict[str, float], dict[str, Any]]:
+    """Shares, sensitivities and expectations of a method at declared sizes."""
+    from dataclasses import asdict
+
+    from hushfold.algorithms.planning import Sizes, plan_method
+    from hushfold.errors import ArgumentError
+
+    if users is None or items is None or interactions is None:
+        missing = "users, items, interactions"
+        raise ArgumentError(missing, "are not all declared", "A method is planned from all three sizes")
+    planned = plan_method(method, Sizes(users, items, interactions, skew, implicit), budget)
+    return (
+        planned.shares,
+        planned.sensitivities,
+        {
+            "method": method,
+            "warnings": planned.warnings,
+            "expected": {
+                **planned.figures,
+                "simulated": None if planned.simulated is None else asdict(planned.simulated),
+                "theory": planned.theory,
+            },
+        },
+    )
 
 
 def document(
@@ -104,6 +154,28 @@ def show(view: Mapping[str, Any]) -> None:
         numbers = (f"{row[key]:.4g}" for key in ("sensitivity", "multiplier", "std", "mu2"))
         table.add_row(escape(row["name"]), f"{row['units'] / view['units']:.1%}", *numbers)
     console.print(table)
+    for line in _expectations(view.get("expected", {})):
+        console.print(line, soft_wrap=True)
+
+
+def _expectations(expected: Mapping[str, Any]) -> Iterable[str]:
+    """What to expect, in a line each; the simulation first."""
+    simulated, theory = expected.get("simulated"), expected.get("theory")
+    if simulated:
+        yield (
+            f"\nsimulated at {simulated['scale']:.0%} of these sizes: {simulated['metric']} "
+            f"[bold]{simulated['value']:.4f}[/], {simulated['without']:.4f} by {simulated['rival']}"
+        )
+    if theory:
+        yield (
+            f"[dim]theory ({theory['label']}): relative error {theory['relative_error']:.2g}, "
+            f"Frank-Wolfe {theory['frank_wolfe_error']:.2g}; a tenth "
+            f"would take {theory['users_for_a_tenth']:,.0f} users[/]"
+        )
+    if "visible_items" in expected:
+        yield f"\n{expected['visible_items']:,.0f} items are expected to stand clear of the noise"
+    if "visibility" in expected:
+        yield f"the strongest factor is expected at {expected['visibility']:.2f} of the noise"
 
 
 def _numbers(argument: str, words: Iterable[str]) -> dict[str, float]:
