@@ -40,8 +40,8 @@ def solve_items(
     """`(PSD(gram_j) + background + ridge_j I)^+ right_j` for every item j: items x rank.
 
     `grams` are upper triangles (items x r (r + 1) / 2), `rights` items x r, `ridge` one number or one per
-    item, `background` a symmetric r x r matrix, projected by whoever made it. Directions in which the matrix is
-    zero to rounding get nothing. An item with anything that is not finite has the zero vector.
+    item, `background` a symmetric r x r matrix, projected by whoever made it. Directions in which the matrix
+    is zero to rounding get nothing. An item with anything that is not finite has the zero vector.
     """
     ridges = _checked(grams, rights, ridge, background, projection)
     solved = np.empty(rights.shape)
@@ -90,7 +90,7 @@ def _solve(
             projected = (axes * values[:, None, :]) @ np.swapaxes(axes, 1, 2)
             if (shift > 0).all():  # then the sum is positive definite, and a plain solve does
                 full = projected + background + shift[:, None, None] * np.eye(rank)
-                return np.linalg.solve(full, right[:, :, None])[:, :, 0]
+                return np.asarray(np.linalg.solve(full, right[:, :, None])[:, :, 0], np.float64)
             values, axes = np.linalg.eigh(projected + background)
         values = values + shift[:, None]
     least = _smallest(rank) * values.max(axis=1, initial=0)[:, None]

@@ -10,6 +10,7 @@ that are singular in the precision asked for).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushfold.errors import ArgumentError
 from hushfold.local.design import Design
-from hushfold.local.fold_in_kernels import fold_users
+from hushfold.local.fold_in_kernels import fold_users, turn
 from hushfold.types import Rows
 
 Real = NDArray[np.floating[Any]]
@@ -74,10 +75,10 @@ def fold_in_reference(
     ridged = np.diag(np.r_[np.zeros(start), np.ones(design.unknowns - start)])
     every = np.ones(len(rows.items)) if weights is None else weights.astype(np.float64)
     result = np.zeros((len(rows), design.unknowns))
-    own: NDArray[np.int64]
     ridges = np.broadcast_to(np.asarray(ridge, np.float64), len(rows))
-    for user, (start, stop) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
-        own = np.arange(start, stop)
+    bounds: list[int] = rows.indptr.tolist()
+    for user, (first, last) in enumerate(pairwise(bounds)):
+        own = np.arange(first, last)
         own = own[(rows.items[own] >= 0) & (rows.items[own] < items)]
         own_x = x[rows.items[own]]
         precision = every[own] / noise[rows.items[own]]
@@ -95,10 +96,9 @@ def own_axes(users: Real, design: Design) -> Real:
     """Drop the padding and undo the rotation, each user's row alone."""
     if design.rotation is None:
         return np.ascontiguousarray(users[:, : design.unknowns])
-    turned = np.empty((len(users), design.unknowns), users.dtype)
+    turned = np.zeros((len(users), design.unknowns), users.dtype)
     turned[:, : design.start] = users[:, : design.start]
-    for user, row in enumerate(users[:, design.start : design.unknowns]):
-        turned[user, design.start :] = design.rotation @ row
+    turn(users, np.ascontiguousarray(design.rotation.T), design.start, turned)
     return turned
 
 
@@ -109,7 +109,8 @@ def per_user(name: str, setting: ArrayLike, users: int, dtype: Any) -> Real:
         raise ArgumentError(name, f"has shape {given.shape}", "Pass one number, or one per user")
     if given.ndim == 0 and not (np.isfinite(given) and given >= 0):
         raise ArgumentError(name, f"{setting} is not a finite number from 0", "Pass e.g. 1.0")
-    return np.ascontiguousarray(np.broadcast_to(given, users))
+    each: Real = np.ascontiguousarray(np.broadcast_to(given, users))
+    return each
 
 
 def per_entry(name: str, given: Real | None, entries: int, dtype: Any) -> Real:
@@ -118,4 +119,5 @@ def per_entry(name: str, given: Real | None, entries: int, dtype: Any) -> Real:
         return np.zeros(0, dtype)
     if given.shape != (entries,):
         raise ArgumentError(name, f"has shape {given.shape}", "Pass one number per entry")
-    return np.ascontiguousarray(given, dtype)
+    each: Real = np.ascontiguousarray(given, dtype)
+    return each

@@ -233,3 +233,11 @@ def _dual(
     for c in range(unknowns):
         user[c] /= prior[c]
     return True
+
+
+@njit(nogil=True, cache=True)
+def turn(users: Real, axes: Real, start: int, turned: Real) -> None:  # pragma: no cover
+    """Sum of the `axes` (one per row), as far along each as the user's factors say."""
+    for user in range(len(users)):
+        for c in range(len(axes)):
+            add(axes[c], users[user, start + c], turned[user, start:])

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def shrunk_means(rows: Rows, shrinkage: float = 4.0) -> Floats:
-    """Sum of the user's values over their number + `shrinkage`; 0 without entries or where it is not finite."""
+    """Sum of the user's values over their number + `shrinkage`; 0 without entries, or if not finite."""
     if not (math.isfinite(shrinkage) and shrinkage >= 0):
         raise ArgumentError("shrinkage", f"{shrinkage} is not a finite number from 0", "Pass e.g. 4")
     means = np.zeros(len(rows))
