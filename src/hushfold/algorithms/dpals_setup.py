@@ -154,10 +154,10 @@ def mean_of_ratings(rows: Rows, setup: Setup) -> tuple[Contribution, ...]:
     """The paper's mean, at what it costs: k ratings of one user move the sum by k bounds, the number by k."""
     half, most = setup.declared.half_width, setup.cap
     sample = uniform_sample(own_rows(rows, setup), most, setup.coins, "centre")
-    number: NDArray[np.int64] = np.diff(sample.indptr)
+    number = np.diff(sample.indptr)
     sums = np.bincount(np.repeat(np.arange(len(sample)), number), sample.values, minlength=len(sample))
     return (
-        dense(sums[:, None], most * min(half, setup.value_bound)),
+        dense(sums.astype(np.float64)[:, None], most * min(half, setup.value_bound)),
         dense(number.astype(np.float64)[:, None], float(most), nonnegative=True),
     )
 

@@ -16,7 +16,7 @@ from hushfold.algorithms import bias, dpals, dpals_predict
 from hushfold.algorithms.bias_posterior import BiasModel
 from hushfold.algorithms.dpals import Dpals
 from hushfold.algorithms.dpals_bill import bill_of_budget
-from hushfold.algorithms.dpals_configs import DpalsConfig
+from hushfold.algorithms.dpals_configs import default_config
 from hushfold.algorithms.dpals_setup import Declared
 from hushfold.algorithms.hush import explicit, implicit
 from hushfold.data.ratings import Ratings
@@ -130,8 +130,7 @@ def _fit_popularity(ratings: Ratings, engine: Engine, door: Door) -> Released[Po
 
 def _fit_dpals(ratings: Ratings, engine: Engine, door: Door) -> Released[Dpals]:
     public = Declared(len(ratings.catalogue), ratings.range, ratings.declared_users)
-    config = DpalsConfig()
-    config = config.model_copy(update={"rank": min(config.rank, len(ratings.catalogue))})
+    config = default_config(len(ratings.catalogue), ratings.range is None)
     return dpals.fit(ratings.users, public, config, engine, door, bill_of_budget(config, door.budget))
 
 
