@@ -101,7 +101,7 @@ def test_the_verb_loads_nothing_heavy_before_it_runs():
         "import sys, hushfold.cli.audit; print([m for m in ('numpy', 'numba', 'scipy') if m in sys.modules])"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert loaded.stdout.strip() == "none"
+    assert loaded.stdout.strip() == "[]"
 
 
 def test_the_page_lists_every_control(repository: Path):

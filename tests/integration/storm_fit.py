@@ -118,9 +118,10 @@ def fit(folder: Path, die_before_committing: str | None = None) -> None:
 
     if die_before_committing:
         Run.commit = dying(Run.commit, die_before_committing, witness)  # type: ignore[method-assign]
+    users = people()
     tell(witness / "begun", "begun")
     run = open_run(folder)[1]
-    releases(people(), Door(run, BUDGET, threads=2, new_key=recorded_key), seen)
+    releases(users, Door(run, BUDGET, threads=2, new_key=recorded_key), seen)
 
 
 def dying(commit: Any, name: str, witness: Path) -> Any:

@@ -38,7 +38,7 @@ def start(folder: Path, die_before_committing: str | None = None) -> BaseProcess
     """A child that fits or resumes in this folder."""
     for part in ("run", "witness"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    FORKS.set_forkserver_preload(["tests.integration.storm_fit"])
+    FORKS.set_forkserver_preload(["tests.integration.storm_server"])
     process = FORKS.Process(target=storm_fit.fit, args=(folder, die_before_committing))
     process.start()
     return process
