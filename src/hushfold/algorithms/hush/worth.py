@@ -2,9 +2,10 @@
 
 Fresh public noise Z of the moment's own law makes two copies G + Z and G - Z whose noises are independent,
 each of twice the variance. A model fitted on one is judged on the other: the loss of predicting item j from
-all others by `w_j = -P_j / P_jj`, summed over users, is the quadratic form `p_j^T G p_j / P_jj^2` of the moment,
-and an unbiased copy of the moment gives it an unbiased estimate. Pairs are kept if they lower it, relative to
-likes, by more than a thousandth. The study: `docs/decisions/0005-pairs-by-a-released-criterion.md`.
+all others by `w_j = -P_j / P_jj`, summed over users, is the quadratic form `p_j^T G p_j / P_jj^2` of the
+moment, and an unbiased copy of the moment gives it an unbiased estimate. Pairs are kept if they lower it,
+relative to likes, by more than a thousandth. The study:
+`docs/decisions/0005-pairs-by-a-released-criterion.md`.
 """
 
 # pyright: basic
