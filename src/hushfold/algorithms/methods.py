@@ -97,23 +97,6 @@ def similar(how: Method, state: Any, item: int, k: int, catalogue: int) -> list[
     return [(other, score) for other, score in found if other >= 0]
 
 
-def every_item(predict: Callable[[Any, Rows, Rows], Floats]) -> Callable[[Any, Rows], Floats]:
-    """Scores of a method that predicts values: the prediction for every item."""
-
-    def scores(state: Any, rows: Rows) -> Floats:
-        users, items = len(rows), rows.catalogue
-        wanted = Rows(
-            np.arange(users + 1, dtype=np.int64) * items,
-            np.tile(np.arange(items, dtype=np.int32), users),
-            np.zeros(users * items, np.float32),
-            rows.keys,
-            items,
-        )
-        return predict(state, rows, wanted).reshape(users, items)
-
-    return scores
-
-
 def _only(item: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     return np.array([0, 1], np.int64), np.array([item], np.int32)
 
@@ -158,7 +141,7 @@ METHODS = (
         True,
         explicit.RatingsModel,
         lambda ratings, engine, door: explicit.fit(ratings.users, engine, door, *_bounds(ratings)),
-        every_item(explicit.predict),
+        explicit.scores,
         explicit.predict,
         lambda state: state.factors,
         lambda state: state.bias.counts.items,
@@ -176,7 +159,7 @@ METHODS = (
         True,
         BiasModel,
         lambda ratings, engine, door: bias.fit(ratings.users, engine, door, *_bounds(ratings)),
-        every_item(bias.predict),
+        bias.scores,
         bias.predict,
         popularity=lambda state: state.counts.items,
     ),
