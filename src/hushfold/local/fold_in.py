@@ -104,20 +104,25 @@ def own_axes(users: Real, design: Design) -> Real:
 
 def per_user(name: str, setting: ArrayLike, users: int, dtype: Any) -> Real:
     """One number for each user, from one for all or one each."""
-    given: Real = np.asarray(setting, dtype)
+    given = _converted(setting, dtype)
     if given.shape not in ((), (users,)):
         raise ArgumentError(name, f"has shape {given.shape}", "Pass one number, or one per user")
-    if given.ndim == 0 and not (np.isfinite(given) and given >= 0):
+    if given.ndim == 0 and not 0 <= given < np.inf:
         raise ArgumentError(name, f"{setting} is not a finite number from 0", "Pass e.g. 1.0")
-    each: Real = np.ascontiguousarray(np.broadcast_to(given, users))
-    return each
+    return _converted(np.broadcast_to(given, users), dtype)
 
 
 def per_entry(name: str, given: Real | None, entries: int, dtype: Any) -> Real:
     """One number for each entry; empty stands for all ones."""
     if given is None:
-        return np.zeros(0, dtype)
+        return _converted(np.zeros(0), dtype)
     if given.shape != (entries,):
         raise ArgumentError(name, f"has shape {given.shape}", "Pass one number per entry")
-    each: Real = np.ascontiguousarray(given, dtype)
-    return each
+    return _converted(given, dtype)
+
+
+def _converted(given: ArrayLike, dtype: Any) -> Real:
+    """Contiguous, in this type; what is too large for it becomes infinite without a word."""
+    with np.errstate(over="ignore"):
+        converted: Real = np.require(given, dtype, "C")
+    return converted

@@ -161,6 +161,29 @@ def normal_equations(
         system[c * stride + width] = right[c]
 
 
+@njit(nogil=True, cache=True)
+def item_columns(
+    begin: int,
+    end: int,
+    items: NDArray[np.int32],
+    table: Real,
+    roots: Real,
+    order: int,
+    stride: int,
+    first: int,
+    last: int,
+    system: Real,
+) -> None:  # pragma: no cover
+    """The rows of the entries' items, scaled by `roots`, as columns from `first` on."""
+    for c in range(order):
+        system[c * stride + first : c * stride + last] = 0
+    for entry in range(begin, end):
+        item = items[entry]
+        if 0 <= item < len(table):
+            for c in range(min(order, table.shape[1])):
+                system[c * stride + first + entry - begin] = roots[item] * table[item, c]
+
+
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def _gather(row: Real, scale: float, target: float, out: Real, right: Real) -> None:  # pragma: no cover
     for c in range(len(row)):

@@ -26,7 +26,7 @@ from hushfold.linalg.small_solve import (
 )
 from hushfold.local.design import Design
 from hushfold.local.fold_in import fold_in_reference, per_user
-from hushfold.local.fold_in_kernels import GATHERED, normal_equations
+from hushfold.local.fold_in_kernels import GATHERED, item_columns, normal_equations
 from hushfold.types import Rows
 
 Real = NDArray[np.floating[Any]]
@@ -137,35 +137,12 @@ def _leave_one_out(  # pragma: no cover
         for begin in range(start, stop, TOGETHER):
             end = min(begin + TOGETHER, stop)
             last = first + padded_width(end - begin, table.itemsize)
-            _own_rows(begin, end, items, table, roots, order, stride, first, last, system)
+            item_columns(begin, end, items, table, roots, order, stride, first, last, system)
             forward_substitute(system, stride, order, first, last, inverse)
             _leave_out(begin, end, items, values, roots, order, stride, width, first, system)
             back_substitute(system, stride, order, first, last, inverse)
             _read(begin, end, items, len(table), unknowns, stride, first, system, z)
         _finish(start, stop, items, values, len(table), start_of_factors, longest, z, r)
-
-
-@njit(nogil=True, cache=True)
-def _own_rows(
-    begin: int,
-    end: int,
-    items: NDArray[np.int32],
-    table: Real,
-    roots: Real,
-    order: int,
-    stride: int,
-    first: int,
-    last: int,
-    system: Real,
-) -> None:  # pragma: no cover
-    """The entries' scaled rows, as columns."""
-    for c in range(order):
-        system[c * stride + first : c * stride + last] = 0
-    for entry in range(begin, end):
-        item = items[entry]
-        if 0 <= item < len(table):
-            for c in range(min(order, table.shape[1])):
-                system[c * stride + first + entry - begin] = roots[item] * table[item, c]
 
 
 @njit(nogil=True, cache=True)
