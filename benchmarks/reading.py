@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-
 from benchmarks.common import cpu, in_a_process, machine, peak_megabytes, wall
 
 CASES = ("parquet-int", "parquet-text", "csv-int", "csv-text")

@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 from hushfold.data.source import BATCH, require_once
 from hushfold.errors import InputError
 
-_BUFFER = 1 << 20  # bytes of a column read at a time, instead of its whole row group
+_PURGE = 1 << 16  # rows after which memory that was read into is given back
+_SAMPLE = 1 << 17  # rows that tell whether texts repeat
+_BUFFER = 1 << 18  # bytes of a column read at a time, instead of its whole row group
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -54,8 +56,11 @@ class ParquetSource:
                 rows = _rows_at_a_time(opened, wanted)
                 stored = [n for n in wanted if n in opened.schema_arrow.names]
                 for group in range(first, first + stop - index):
-                    for batch in opened.iter_batches(rows, row_groups=[group], columns=stored):
+                    batches = opened.iter_batches(rows, row_groups=[group], columns=stored, use_threads=False)
+                    for number, batch in enumerate(batches, 1):
                         yield index - first + group, _with_keys(batch, stored, wanted, keys)
+                        if number * rows % _PURGE == 0:  # or this thread's heap hoards what was read
+                            pa.default_memory_pool().release_unused()
             index = stop
 
     def _open(self, file: Path, wanted: list[str]) -> Any:
@@ -87,7 +92,7 @@ def _repetitive(file: Path, texts: list[str]) -> list[str]:
     The metadata of the column would tell without reading, but some damaged ones end the process (pyarrow 26).
     """
     with pq.ParquetFile(file, read_dictionary=texts, buffer_size=_BUFFER, pre_buffer=False) as opened:
-        batch = next(opened.iter_batches(BATCH, row_groups=[0], columns=texts), None)
+        batch = next(opened.iter_batches(_SAMPLE, row_groups=[0], columns=texts), None)
     if batch is None:
         return []
     return [n for n in texts if 4 * len(batch.column(batch.schema.names.index(n)).dictionary) < len(batch)]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from hushfold.errors import InputError
 
-BATCH = 1 << 17  # rows handled at a time: small beside the whole, large beside the cost of a call
+BATCH = 1 << 16  # rows handled at a time: small beside the whole, large beside the cost of a call
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,7 @@ def gather(task: Task, rows_at_once: int | None = None, grow: bool = False) -> t
     `grow` takes the catalogue from the data; it needs all rows at once or items already collected.
     """
     census = count(task)
+    pa.default_memory_pool().release_unused()  # before the large arrays come
     tally = Tally(rows=census.total, missing_user=census.missing)
     parts = plan(census, rows_at_once)
     if not parts:
