@@ -82,7 +82,7 @@ def test_what_a_file_is_does_not_depend_on_its_name(tmp_path: Path) -> None:
 
 
 def test_an_arrow_file_whose_offsets_point_beyond_its_texts(tmp_path: Path) -> None:
-    """Found by fuzzing: the format is not checked on reading, and a compiled loop would follow the offsets."""
+    """Found by fuzzing: the format is read as it lies, and a compiled loop would follow the offsets."""
     path = tmp_path / "log.arrow"
     table = pa.table({"user": ["abc", "de"], "item": ["a", "b"], "rating": [4.0, 3.0]})
     with pyarrow.ipc.new_file(path, table.schema) as writer:

@@ -78,6 +78,14 @@ def test_looking_up_a_text_does_not_turn_public_numbers_into_texts() -> None:
     assert catalogue.ids().type == pa.int64()
 
 
+def test_a_dictionary_is_looked_up_again_when_more_is_known() -> None:
+    vocabulary, column = Vocabulary(), ids(pa.array(["a", "b"]).dictionary_encode(), "item")
+    assert vocabulary.codes(column).tolist() == [-2, -2]
+    vocabulary.codes(ids(pa.array(["b"]), "item"), grow=True)
+    assert vocabulary.codes(column).tolist() == [-2, 0]
+    assert vocabulary.codes(column, grow=True).tolist() == [1, 0]
+
+
 def test_unused_and_unwanted_entries_of_a_dictionary_are_not_taken_in() -> None:
     column = pa.DictionaryArray.from_arrays([1, None, 1, 3], ["a", "b", "c", " "])
     vocabulary = Vocabulary()

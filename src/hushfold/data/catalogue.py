@@ -50,9 +50,7 @@ class Catalogue:
 
     @property
     def ids(self) -> Column:
-        """The ids in the order of the catalogue: int64, or large_string (large_binary if some are no
-        text).
-        """
+        """The ids in the order of the catalogue: int64, large_string, or large_binary if some are no text."""
         return self._vocabulary.ids()
 
     def index(self, ids: Any) -> NDArray[np.int32]:

@@ -24,9 +24,7 @@ MISSING_TIME = np.iinfo(np.int64).min
 
 
 def ids(column: Column, name: str) -> Column:
-    """The column as canonical ids: int32, int64 or large_binary, or a dictionary of those; nulls where
-    missing.
-    """
+    """The column as canonical ids: int32, int64, large_binary or a dictionary of them; null if missing."""
     column = _plain(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -48,9 +46,7 @@ def ids(column: Column, name: str) -> Column:
 
 
 def numbers(column: Column, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """The column as float64, NaN where missing; and which cells were there but could not be read (None:
-    none).
-    """
+    """The column as float64, NaN where missing; and which cells could not be read (None: all could)."""
     column = _plain(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -72,9 +68,7 @@ def numbers(column: Column, name: str) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def times(column: Column, name: str) -> NDArray[np.int64]:
-    """The column as whole numbers that order like the times in it; `MISSING_TIME` where missing or
-    unreadable.
-    """
+    """The column as whole numbers that order like its times; `MISSING_TIME` if missing or unreadable."""
     column = _plain(column)
     if pa.types.is_dictionary(column.type):
         column = _plain(column.dictionary_decode())
@@ -166,20 +160,21 @@ def _uuids(column: Column) -> Column:
 
 
 def _text_times(column: Column) -> NDArray[np.int64]:
-    """Numbers as numbers; ISO 8601 dates and times, by the first pattern that reads any of them."""
+    """Each cell by the first rule that reads it: a number, or ISO 8601 to the second, or to the day."""
     values, _ = read_decimals(column.cast(pa.large_binary()))
-    if np.isfinite(values).any() or not len(values):
-        return _ordered(values)
+    found = _ordered(values)
+    if (found != MISSING_TIME).all():
+        return found
     try:
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
     except pa.ArrowInvalid:
-        return np.full(len(column), MISSING_TIME)
-    for pattern in ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d"):
-        longest = pc.utf8_slice_codeunits(texts, 0, 10 if pattern == "%Y-%m-%d" else 19)
-        read = pc.strptime(longest, format=pattern, unit="us", error_is_null=True)
-        if read.null_count < len(read):
-            return read.cast(pa.int64()).fill_null(MISSING_TIME).to_numpy(zero_copy_only=False)
-    return np.full(len(column), MISSING_TIME)
+        return found
+    for pattern, length in (("%Y-%m-%dT%H:%M:%S", 19), ("%Y-%m-%d %H:%M:%S", 19), ("%Y-%m-%d", 10)):
+        cut = pc.utf8_slice_codeunits(texts, 0, length)
+        read = pc.strptime(cut, format=pattern, unit="us", error_is_null=True).cast(pa.int64())
+        moments = read.fill_null(MISSING_TIME).to_numpy(zero_copy_only=False)
+        found = np.where(found == MISSING_TIME, moments, found)
+    return found
 
 
 def _ordered(values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -1,6 +1,4 @@
-"""What the owner of the data states in public before any row is read: bounds, catalogue, population,
-ledger.
-"""
+"""What the owner of the data states in public before any row is read."""
 
 # pyright: basic
 from __future__ import annotations
@@ -56,9 +54,7 @@ class Declaration:
 def declaration(
     declared: Declared, file: Path | None, range: tuple[float, float] | None = None, catalogue: Any = None
 ) -> Declaration:
-    """Check what was declared; a file gives a population and a ledger their defaults, a known layout the
-    rest.
-    """
+    """Check what was declared; a file gives population and ledger their defaults, a layout the rest."""
     implicit, counts = declared.get("implicit", False), declared.get("counts")
     stated = declared.get("range")
     if sum((stated is not None, implicit, counts is not None)) > 1:

@@ -34,9 +34,7 @@ class Dialect:
 
     @property
     def by_position(self) -> dict[str, str]:
-        """What the columns of a file without a header mean: user, item, value, time, if there are two to
-        four.
-        """
+        """What two to four columns without a header mean: user, item, value, time."""
         return (
             dict(zip(_BY_POSITION, self.names, strict=False)) if len(self.names) <= len(_BY_POSITION) else {}
         )
@@ -128,9 +126,7 @@ def _parse(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Words that name columns, or words above numbers. In doubt the line is data: names may be shown, data
-    not.
-    """
+    """Words that name columns, or words above numbers. In doubt it is data, which is never shown."""
     first = rows[0]
     if any(_is_number(cell) for cell in first):
         return False

@@ -1,6 +1,4 @@
-"""Opening a file that somebody names: regular files only, known by their first bytes and not by their
-extension.
-"""
+"""Opening a file that somebody names: regular files only, known by their first bytes."""
 
 # pyright: basic
 from __future__ import annotations
@@ -38,9 +36,7 @@ _HEAD = 1 << 18
 
 
 def regular_path(path: Any, argument: str = "ratings") -> Path:
-    """The path of a readable file or folder. Anything else is refused at once: opening a pipe could wait
-    forever.
-    """
+    """The path of a readable file or folder. A pipe is refused at once: opening it could wait forever."""
     try:
         found = Path(path)
         mode = found.stat().st_mode

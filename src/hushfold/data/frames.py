@@ -24,9 +24,7 @@ _UNFIT = (
 
 
 def arrow_column(values: Any) -> Column:
-    """One column of anything: Arrow, numpy, pandas, polars, a list. What fits no Arrow type goes in as
-    texts.
-    """
+    """One column of anything: Arrow, numpy, pandas, polars, a list; as texts if no Arrow type fits."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
@@ -83,9 +81,7 @@ def _text(cell: Any) -> bytes | None:
 
 
 class Frame:
-    """Any data frame: what narwhals knows, or whatever exports an Arrow stream. A stream is read once,
-    here.
-    """
+    """Any data frame: what narwhals knows, or what exports an Arrow stream, which is read here, once."""
 
     def __init__(self, frame: Any) -> None:
         self._table: Any = None

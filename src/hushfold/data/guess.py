@@ -1,6 +1,4 @@
-"""Which column is which: guessed when the name leaves no doubt, otherwise asked for. Column names are not
-private.
-"""
+"""Which column is which: guessed when the name leaves no doubt, otherwise asked for."""
 
 from __future__ import annotations
 

@@ -189,9 +189,7 @@ def text_codes(
 
 @njit(nogil=True, cache=True)
 def fill_table(table: Any, keys: Any) -> None:
-    """Put the codes 0, 1, ... into an empty table: 32 bits of the key, to tell most strangers apart, and code
-    + 1.
-    """
+    """Put the codes 0, 1, ... into an empty table: half of the key, to tell most apart, and code + 1."""
     mask = np.uint64(len(table) - 1)
     for code in range(len(keys)):
         slot = keys[code] & mask

@@ -1,5 +1,4 @@
-"""The folders MovieLens is published in: 100K, 1M, 10M, 20M, 25M, 32M and the small ones, known by their
-files.
+"""The folders MovieLens is published in, 100K to 32M and the small ones, known by their files.
 
 The list of films and the scale of the stars are published with the set, so both are public: they are the
 defaults of `catalogue` and `range`. Films are known by their numbers.

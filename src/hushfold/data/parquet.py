@@ -1,6 +1,4 @@
-"""Parquet: one file or a folder of them (hive partitions included), streamed by row group, only the columns
-read.
-"""
+"""Parquet: a file or a folder of them (hive partitions included), streamed, needed columns only."""
 
 # pyright: basic
 from __future__ import annotations

@@ -22,9 +22,7 @@ MISSING_ITEM, UNREADABLE, NOT_FINITE, UNKNOWN_ITEM, PLACED = range(5)
 
 @njit(nogil=True, cache=True)
 def count_rows(codes: Any, group: int, rows: Any, first: Any, last: Any) -> Any:
-    """Count the rows of each user, note the first and last group they are in; returns how many have no
-    user.
-    """
+    """Count the rows of each user, note their first and last group; returns how many have no user."""
     missing = 0
     for i in range(len(codes)):
         code = codes[i]
@@ -48,9 +46,7 @@ def _single(value: Any) -> Any:
 def place(
     users: Any, items: Any, values: Any, unread: Any, cursor: Any, row_items: Any, row_values: Any, tally: Any
 ) -> None:
-    """Put each good row where its user's rows stand; `cursor[user]` moves on, and is -1 for users left
-    out.
-    """
+    """Put each good row where its user's rows stand; `cursor[user]` moves on (-1: left out)."""
     for i in range(len(users)):
         user = users[i]
         if user < 0 or cursor[user] < 0:
@@ -98,8 +94,7 @@ def _value_of(word: Any, words: Any, floats: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def settle(starts: Any, ends: Any, items: Any, values: Any, mode: int, indptr: Any, repeated: Any) -> Any:
-    """Sort every user's rows by item, merge repeated pairs, close the gaps; returns how many rows were merged
-    away.
+    """Sort every user's rows by item, merge repeats, close the gaps; returns how many rows that cost.
 
     `indptr` is filled; `repeated`, if it has room, says of which rows the data held several.
     """

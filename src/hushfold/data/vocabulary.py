@@ -42,7 +42,7 @@ class Vocabulary:
         self._table: NDArray[Any] = np.zeros(0, np.int32)  # by number - base, or by key (`fill_table`)
         self._numbers: NDArray[np.int64] | None = np.zeros(0, np.int64)
         self._arena, self._offsets = _TEXTLESS, np.zeros(1, np.int64)
-        self._seen: tuple[Column, NDArray[np.int32], bool] | None = None  # the last dictionary, its codes
+        self._seen: tuple[Column, NDArray[np.int32], int] | None = None  # the last dictionary, its codes
         self._twin: Vocabulary | None = None  # the same ids as texts, for a closed vocabulary of numbers
 
     def __len__(self) -> int:
@@ -99,9 +99,10 @@ class Vocabulary:
         entries = ids.dictionary
         if not len(entries):
             return np.full(len(ids), MISSING, np.int32)
-        if self._seen is None or self._seen[2] != grow or not entries.equals(self._seen[0]):
-            self._seen = entries, np.full(len(entries), _NOT_YET, np.int32), grow
-        known = self._seen[1]
+        seen, state = self._seen, -1 if grow else self._size  # what is unknown now may be known later
+        if seen is None or seen[2] != state or not entries.equals(seen[0]):
+            self._seen = seen = entries, np.full(len(entries), _NOT_YET, np.int32), state
+        known = seen[1]
         used = np.zeros(len(entries), bool)
         used[indices if present is None else indices[present]] = True
         used &= known == _NOT_YET
@@ -197,11 +198,13 @@ class Vocabulary:
         self._base, self._table = low, table
 
     def _as_texts(self) -> Vocabulary:
-        if self._twin is None:
-            self._twin = Vocabulary()
-            self._twin._become_texts()
-            self._twin.codes(texts_of(self.ids()), grow=True)
-        return self._twin
+        twin = self._twin
+        if twin is None or len(twin) != self._size:
+            twin = Vocabulary()
+            twin._become_texts()
+            twin.codes(texts_of(self.ids()), grow=True)
+            self._twin = twin  # only now: another thread may be looking things up
+        return twin
 
     def _become_texts(self) -> None:
         data, offsets = text_buffers(texts_of(self.ids()))
