@@ -5,8 +5,8 @@
 Whole users are held out (protocol `new-users`, seed 0) and show four fifths of their rows. Hush is fitted
 through its own door, lattice noise and a throw-away ledger, delta 1e-5, nothing tuned; `--seeds` fits are
 averaged. EASE is its closed form on raw counts over the 9,000 most popular items, at the best of three ridges
-chosen on the test users. One JSON line a set. Real sets are read in place from ../shared/data; one that is
-absent is skipped.
+chosen on the test users; gowalla's takes all 41,000 items and 6.7 GB, and is given instead of run: .245. One
+JSON line a set. Real sets are read in place from ../shared/data; one that is absent is skipped.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class Case:
     k: int
     shares: tuple[float, float, float]
     at_least: float | None = None
+    ease: float | None = None
+    """Where it was measured before and takes too much memory here."""
 
 
 CASES = {
@@ -59,7 +61,7 @@ CASES = {
     "deezer": Case("deezer-genres", 86, 5, (1.00, 1.00, 1.00)),
     "ml-1m": Case("ml-1m", 3706, 20, (0.67, 0.82, 0.92), at_least=4),
     "retail": Case("retail", 16470, 20, (0.74, 0.85, 0.92)),
-    "gowalla": Case("gowalla", 40981, 20, (0.26, 0.46, 0.64)),
+    "gowalla": Case("gowalla", 40981, 20, (0.26, 0.46, 0.64), ease=0.245),
 }
 
 
@@ -146,11 +148,12 @@ def measure(name: str, epsilons: list[float], seeds: int) -> dict[str, object]:
     """One set's line: popularity, EASE, Hush, and how far its shares are from the table's."""
     case = CASES[name]
     world = World(case, DATA / f"{case.file}.parquet")
-    ease = world.ease()
+    ease = case.ease or world.ease()
     figures: dict[str, object] = {
         "set": name,
         "popularity": round(world.popularity(), 4),
         "ease": round(ease, 4),
+        "ease_in_this_run": case.ease is None,
         "tested": len(world.shown[0]) - 1,
     }
     for epsilon in epsilons:
