@@ -207,6 +207,23 @@ def model(state: State, problem: Problem) -> AlsModel:
     return AlsModel(problem.config, state.items, problem.centre, unit, design)
 
 
+def user_factors(rows: Rows, model: AlsModel) -> Real:
+    """What users fold in from their own rows."""
+    own, weights = targets(rows, model.config, model.centre)
+    lengths = np.diff(rows.indptr).astype(np.float64)
+    return fold_in(own, model.design, model.ridge_unit * lengths**model.config.user_power, weights)
+
+
+def scores(rows: Rows, model: AlsModel) -> Real:
+    """Every user's prediction for every item."""
+    return model.centre + user_factors(rows, model) @ model.items.T
+
+
+def predict(rows: Rows, wanted: Rows, model: AlsModel) -> NDArray[np.float64]:
+    """A prediction for every entry of `wanted`; `rows` are the same users' own."""
+    return model.centre + products(wanted, user_factors(rows, model), model.items)
+
+
 def loss(state: State, problem: Problem) -> float:
     """The objective, in float64."""
     users, items = state.users.astype(np.float64), state.items.astype(np.float64)
