@@ -57,9 +57,9 @@ class Findings:
     guided: bool = False
     crashed: bool = False
 
-    def passed(self) -> bool:
+    def passed(self, rss_mib: float = RSS_MIB) -> bool:
         """Whether nothing happened that must not."""
-        return not (self.untyped or self.hangs or self.crashed) and self.rss_mib <= RSS_MIB
+        return not (self.untyped or self.hangs or self.crashed) and self.rss_mib <= rss_mib
 
 
 class Target:
@@ -207,7 +207,9 @@ def watch(script: str, seconds: float, seed: int, folder: Path) -> Findings:
     return findings
 
 
-def main(script: str, name: str, seeds: Callable[[], list[bytes]], mutate: Mutate) -> None:
+def main(
+    script: str, name: str, seeds: Callable[[], list[bytes]], mutate: Mutate, rss_mib: float = RSS_MIB
+) -> None:
     """The command line of a fuzzing script."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -223,5 +225,7 @@ def main(script: str, name: str, seeds: Callable[[], list[bytes]], mutate: Mutat
         tempfile.mkdtemp(prefix="hushfold-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
     )
     findings = watch(script, given.seconds, given.seed, folder)
-    print(json.dumps(asdict(findings) | {"passed": findings.passed(), "folder": str(folder)}, indent=2))
-    sys.exit(not findings.passed())
+    print(
+        json.dumps(asdict(findings) | {"passed": findings.passed(rss_mib), "folder": str(folder)}, indent=2)
+    )
+    sys.exit(not findings.passed(rss_mib))

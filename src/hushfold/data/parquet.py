@@ -70,6 +70,7 @@ class ParquetSource:
         opened.close()
         if (file, *texts) not in self._repetitive:
             self._repetitive[file, *texts] = _repetitive(file, texts)
+            pa.default_memory_pool().release_unused()
         return pq.ParquetFile(
             file, read_dictionary=self._repetitive[file, *texts], buffer_size=_BUFFER, pre_buffer=False
         )
@@ -77,7 +78,7 @@ class ParquetSource:
 
 def _rows_at_a_time(opened: Any, wanted: list[str]) -> int:
     """Fewer where a row is a whole text, so that what is being read stays small beside what is kept."""
-    return BATCH // 4 if any(_is_text(f.type) for f in opened.schema_arrow if f.name in wanted) else BATCH
+    return BATCH // 8 if any(_is_text(f.type) for f in opened.schema_arrow if f.name in wanted) else BATCH
 
 
 def _is_text(kind: Any) -> bool:
