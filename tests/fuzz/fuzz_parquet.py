@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from tests.fuzz.engine import main, mutate_bytes
 
-# Arrow allocates what the header of a page declares, up to 2 GiB, before it finds that the page is damaged: there
-# is no limit to set (pyarrow 26), so a hostile file of 3 kB can take that much for half a second.
+# Arrow allocates what the header of a page declares, up to 2 GiB, before it finds that the page is damaged.
+# There is no limit to set (pyarrow 26), so a hostile file of 3 kB can take that much for half a second.
 RSS_MIB = 4096.0
 
 _OPTIONS: tuple[dict[str, Any], ...] = (
@@ -50,11 +50,7 @@ def seeds() -> list[bytes]:
     files = []
     for columns in _columns():
         table = pa.table(columns)
-        for options in # Arrow allocates what the header of a page declares, up to 2 GiB, before it finds that the page is damaged: there
-# is no limit to set (pyarrow 26), so a hostile file of 3 kB can take that much for half a second.
-RSS_MIB = 4096.0
-
-_OPTIONS:
+        for options in _OPTIONS:
             sink = io.BytesIO()
             pq.write_table(table, sink, **options)
             files.append(sink.getvalue())
