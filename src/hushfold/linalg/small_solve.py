@@ -9,26 +9,14 @@ by bit.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hushfold.linalg.microkernel import (
-    REGISTER,
-    ROWS,
-    add_1,
-    add_2,
-    add_3,
-    take_1,
-    take_2,
-    take_3,
-    take_row_1,
-    take_row_2,
-    take_row_4,
-)
+from hushfold.linalg.microkernel import REGISTER, ROWS, add_1, add_2, add_3, take_1, take_2, take_3
+from hushfold.linalg.triangles import down_1, down_2, down_3, factor_high, factor_low, up_1, up_2, up_3
 
 Real = NDArray[np.floating[Any]]
 
@@ -77,13 +65,14 @@ def factorise(system: Real, width: int, order: int, end: int, inverse: Real) -> 
     for top in range(0, order, ROWS):
         first = top // lanes * lanes
         _take_rows(system, width, top, first, end, top, width, 1, 0, top)
+        if first == top:
+            factor_low(system, top * width + first, width, inverse, top)
+        else:
+            factor_high(system, top * width + first, width, inverse, top)
         for k in range(top, top + ROWS):
-            _take_row(system, width, k, first, end, top * width + k, width, top, k - top)
-            pivot = system[k * width + k]
-            if not (pivot > 0 and pivot < np.inf):
+            if not (inverse[k] > 0 and inverse[k] < np.inf):
                 return False
-            inverse[k] = 1 / math.sqrt(pivot)
-            _scale(system[k * width + first : k * width + end], inverse[k])
+        _down(system, width, top, first + lanes, end, inverse)
     return True
 
 
@@ -94,9 +83,7 @@ def forward_substitute(
     """R^-T times the columns `first .. end`, in their place: for right-hand sides that come later."""
     for top in range(0, order, ROWS):
         _take_rows(system, width, top, first, end, top, width, 1, 0, top)
-        for k in range(top, top + ROWS):
-            _take_row(system, width, k, first, end, top * width + k, width, top, k - top)
-            _scale(system[k * width + first : k * width + end], inverse[k])
+        _down(system, width, top, first, end, inverse)
 
 
 @njit(nogil=True, cache=True)
@@ -107,9 +94,7 @@ def back_substitute(
     for top in range(order - ROWS, -1, -ROWS):
         below = top + ROWS
         _take_rows(system, width, top, first, end, top * width + below, 1, width, below, order - below)
-        for k in range(below - 1, top - 1, -1):
-            _take_row(system, width, k, first, end, k * width + k + 1, 1, k + 1, below - 1 - k)
-            _scale(system[k * width + first : k * width + end], inverse[k])
+        _up(system, width, top, first, end, inverse)
 
 
 @njit(nogil=True, cache=True)
@@ -141,33 +126,36 @@ def _take_rows(
 
 
 @njit(nogil=True, cache=True)
-def _take_row(
-    system: Real,
-    width: int,
-    row: int,
-    column: int,
-    end: int,
-    left_at: int,
-    left_step: int,
-    right_row: int,
-    count: int,
+def _down(
+    system: Real, width: int, top: int, column: int, end: int, inverse: Real
 ) -> None:  # pragma: no cover
-    """The same for one row."""
-    lanes = REGISTER // system.itemsize
+    """R^-T, with the triangle of the tile at `top`, times its columns `column .. end`."""
+    lanes, corner = REGISTER // system.itemsize, top * width + top
     while column < end:
-        at, right_at, left = row * width + column, right_row * width + column, (end - column) // lanes
+        at, left = top * width + column, (end - column) // lanes
         if left == 1:
-            take_row_1(system, at, width, system, left_at, left_step, 0, system, right_at, width, count)
+            down_1(system, at, width, corner, inverse, top)
             column += lanes
-        elif left < 4:
-            take_row_2(system, at, width, system, left_at, left_step, 0, system, right_at, width, count)
+        elif left == 2 or left == 4:
+            down_2(system, at, width, corner, inverse, top)
             column += 2 * lanes
         else:
-            take_row_4(system, at, width, system, left_at, left_step, 0, system, right_at, width, count)
-            column += 4 * lanes
+            down_3(system, at, width, corner, inverse, top)
+            column += 3 * lanes
 
 
 @njit(nogil=True, cache=True)
-def _scale(row: Real, factor: float) -> None:  # pragma: no cover
-    for column in range(len(row)):
-        row[column] *= factor
+def _up(system: Real, width: int, top: int, column: int, end: int, inverse: Real) -> None:  # pragma: no cover
+    """R^-1 times the same."""
+    lanes, corner = REGISTER // system.itemsize, top * width + top
+    while column < end:
+        at, left = top * width + column, (end - column) // lanes
+        if left == 1:
+            up_1(system, at, width, corner, inverse, top)
+            column += lanes
+        elif left == 2 or left == 4:
+            up_2(system, at, width, corner, inverse, top)
+            column += 2 * lanes
+        else:
+            up_3(system, at, width, corner, inverse, top)
+            column += 3 * lanes

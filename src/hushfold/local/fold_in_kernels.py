@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hushfold.linalg.microkernel import take_in
 from hushfold.linalg.small_solve import add_gram, back_substitute, factorise, padded_order, padded_width
 from hushfold.local.conjugate import add, conjugate_gradients
 from hushfold.statistics.lanes import prefetch
@@ -135,9 +136,9 @@ def normal_equations(
     """The user's normal matrix and, in the first of `extra` columns behind it, the right-hand side."""
     width = table.shape[1]
     stride = width + extra
-    system[: order * stride] = 0
     right[:] = 0
     for c in range(order):
+        system[c * stride : c * stride + width + padded_width(1, table.itemsize)] = 0
         system[c * stride + c] = prior[c]
     filled = 0
     for entry in range(start, stop):
@@ -148,9 +149,8 @@ def normal_equations(
         if not 0 <= item < len(table):
             continue
         scale = entry_scale(entry, item, weights, roots)
-        _gather(
-            table[item], scale, scale * values[entry], gathered[filled * width : (filled + 1) * width], right
-        )
+        target = scale * values[entry]
+        take_in(flat, item * width, scale, target, gathered, filled * width, right, width)
         filled += 1
         if filled == chunk:
             add_gram(system, stride, order, gathered, width, width, filled)
@@ -182,14 +182,6 @@ def item_columns(
         if 0 <= item < len(table):
             for c in range(min(order, table.shape[1])):
                 system[c * stride + first + entry - begin] = roots[item] * table[item, c]
-
-
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def _gather(row: Real, scale: float, target: float, out: Real, right: Real) -> None:  # pragma: no cover
-    for c in range(len(row)):
-        scaled = scale * row[c]
-        out[c] = scaled
-        right[c] += target * scaled
 
 
 @njit(nogil=True, cache=True)

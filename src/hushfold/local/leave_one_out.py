@@ -53,7 +53,7 @@ def leave_one_out(rows: Rows, design: Design, longest: float, ridge: ArrayLike =
         raise ArgumentError("longest", f"{longest} is not a finite positive number", "State a public bound")
     if design.background is not None:
         raise ArgumentError("design", "has a background", "Leave-one-out is for observed values only")
-    z = np.zeros((len(rows.items), design.unknowns), design.dtype)
+    z = np.zeros((len(rows.items), design.unknowns - design.start), design.dtype)
     r = np.zeros(len(rows.items), design.dtype)
     _leave_one_out(
         rows.indptr,
@@ -70,7 +70,7 @@ def leave_one_out(rows: Rows, design: Design, longest: float, ridge: ArrayLike =
         z,
         r,
     )
-    return Met(z[:, design.start :], r)
+    return Met(z, r)
 
 
 def leave_one_out_reference(
@@ -141,8 +141,7 @@ def _leave_one_out(  # pragma: no cover
             forward_substitute(system, stride, order, first, last, inverse)
             _leave_out(begin, end, items, values, roots, order, stride, width, first, system)
             back_substitute(system, stride, order, first, last, inverse)
-            _read(begin, end, items, len(table), unknowns, stride, first, system, z)
-        _finish(start, stop, items, values, len(table), start_of_factors, longest, z, r)
+            _keep(begin, end, values, unknowns, start_of_factors, stride, first, longest, system, z, r)
 
 
 @njit(nogil=True, cache=True)
@@ -189,44 +188,32 @@ def _combine(row: Real, mean: float, factors: Real) -> None:  # pragma: no cover
 
 
 @njit(nogil=True, cache=True)
-def _read(
+def _keep(
     begin: int,
     end: int,
-    items: NDArray[np.int32],
-    catalogue: int,
+    values: Real,
     unknowns: int,
+    start_of_factors: int,
     stride: int,
     first: int,
-    system: Real,
-    z: Real,
-) -> None:  # pragma: no cover
-    for entry in range(begin, end):
-        for c in range(unknowns):
-            z[entry, c] = system[c * stride + first + entry - begin]
-
-
-@njit(nogil=True, cache=True)
-def _finish(
-    start: int,
-    stop: int,
-    items: NDArray[np.int32],
-    values: Real,
-    catalogue: int,
-    start_of_factors: int,
     longest: float,
+    system: Real,
     z: Real,
     r: Real,
 ) -> None:  # pragma: no cover
-    """Take off the intercept, clip the factors; an entry without a finite answer becomes zero."""
-    for entry in range(start, stop):
-        square = 0.0
-        for c in range(start_of_factors, z.shape[1]):
-            square += np.float64(z[entry, c]) * np.float64(z[entry, c])
-        r[entry] = values[entry]
+    """Take off the intercept, clip the factors; an entry without a finite answer stays zero."""
+    count = end - begin
+    squares = np.zeros(count, np.float64)
+    for c in range(start_of_factors, unknowns):
+        row = system[c * stride + first : c * stride + first + count]
+        for j in range(count):
+            squares[j] += np.float64(row[j]) * np.float64(row[j])
+    for j in range(count):
+        left = values[begin + j]
         if start_of_factors == 1:
-            r[entry] -= z[entry, 0]
-        if not (square < np.inf and abs(r[entry]) < np.inf):
-            z[entry] = 0
-            r[entry] = 0
-        elif square > longest * longest:
-            z[entry] *= longest / np.sqrt(square)
+            left -= system[first + j]
+        if squares[j] < np.inf and abs(left) < np.inf:
+            r[begin + j] = left
+            share = min(1.0, longest / np.sqrt(max(squares[j], 1e-300)))
+            for c in range(start_of_factors, unknowns):
+                z[begin + j, c - start_of_factors] = system[c * stride + first + j] * share
