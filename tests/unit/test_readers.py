@@ -139,6 +139,14 @@ def test_the_share_of_bad_rows_can_be_set(tmp_path: Path) -> None:
         Ratings.read(path, bad_rows=0.39, **STARS)
 
 
+def test_values_too_large_for_a_row_are_clipped_like_others(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("user,item,rating\n1,a,1e300\n2,a,-1e300\n3,a,1e999\n4,a,2\n")
+    ratings = Ratings.read(path, **STARS)
+    assert table_of(ratings) == {("1", "a"): 5.0, ("2", "a"): 1.0, ("4", "a"): 2.0}
+    assert (ratings.report.clipped, ratings.report.not_finite) == (2, 1)
+
+
 def test_progress_counts_rows_and_steps(tmp_path: Path) -> None:
     path, seen = tmp_path / "log.csv", []
     path.write_text("user,item,rating\n" + "1,a,4\n" * 50)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
 
 from hushfold.data import columns as cast
 from hushfold.data.decimal import read_decimals
@@ -136,15 +137,23 @@ def _compact(raw: Any, columns: Columns) -> tuple[Any, int]:
         compact[name] = _ids(arrays[name])
     if columns.value is not None:
         values, unread = read_decimals(arrays[columns.value])
-        finite = np.isfinite(values)
-        values[finite] = np.clip(values[finite], -_LARGEST, _LARGEST)
-        compact[columns.value] = pa.array(values.astype(np.float32))
+        compact[columns.value] = pa.array(_singles(values))
     if columns.time is not None:
         compact[columns.time] = pa.array(cast.times(arrays[columns.time], columns.time))
     batch = pa.RecordBatch.from_arrays(list(compact.values()), names=list(compact))
     if unread is None:
         return batch, 0
     return batch.filter(pa.array(~unread)), int(unread.sum())
+
+
+def _singles(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """As float32, finite where they are: what is too large becomes the largest."""
+    with np.errstate(over="ignore"):
+        singles = values.astype(np.float32)
+    if np.isinf(singles).any():
+        finite = np.isfinite(values)
+        singles[finite] = np.clip(values[finite], -_LARGEST, _LARGEST).astype(np.float32)
+    return singles
 
 
 def _ids(cells: Column) -> Column:
