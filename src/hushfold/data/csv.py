@@ -21,9 +21,9 @@ from hushfold.data import columns as cast
 from hushfold.data.decimal import read_decimals
 from hushfold.data.dialect import Dialect, sniff
 from hushfold.data.files import open_stream
-from hushfold.data.identity import Column, text_buffers
-from hushfold.data.lookup import fill_not_blank, read_numbers
+from hushfold.data.identity import Column
 from hushfold.data.source import Columns, MemorySource, Progress, ahead
+from hushfold.data.vocabulary import Vocabulary
 from hushfold.errors import ArgumentError, InputError
 
 _BLOCK = 4 << 20  # bytes parsed at a time; no row may be longer
@@ -63,8 +63,9 @@ class CsvFile:
     def _load(self, columns: Columns, bad_rows: float, progress: Progress) -> tuple[MemorySource, int, int]:
         malformed: list[int] = []
         batches, good, unreadable = [], 0, 0
+        known = {name: Vocabulary() for name in (columns.user, columns.item)}
         for raw in ahead(self._raw(columns, malformed)):
-            batch, unread = _compact(raw, columns)
+            batch, unread = _compact(raw, columns, known)
             batches.append(batch)
             good += len(batch)
             unreadable += unread
@@ -75,7 +76,11 @@ class CsvFile:
                 f"{self.path}: too many rows have a wrong number of cells or no number for a value. Check "
                 "delimiter= and the value column, or allow more with bad_rows="
             )
-        return MemorySource(columns.names(), batches), len(malformed), unreadable
+        ids = {name: vocabulary.ids() for name, vocabulary in known.items()}
+        if self.dialect.encoding == "utf-8" and any(pa.types.is_large_binary(i.type) for i in ids.values()):
+            raise _NotUtf8
+        named = [_with_ids(batch, ids) for batch in batches]
+        return MemorySource(columns.names(), named), len(malformed), unreadable
 
     def _raw(self, columns: Columns, malformed: list[int]) -> Iterator[Any]:
         """Batches of the chosen columns, cell by cell as bytes, without the header."""
@@ -129,12 +134,13 @@ class CsvFile:
         )
 
 
-def _compact(raw: Any, columns: Columns) -> tuple[Any, int]:
-    """Cells as small typed columns, rows whose value is no number left out; and how many those were."""
+def _compact(raw: Any, columns: Columns, known: dict[str, Vocabulary]) -> tuple[Any, int]:
+    """Ids as codes, values and times as numbers; rows whose value is no number are left out and counted."""
     arrays = {name: raw.column(i).cast(pa.large_binary()) for i, name in enumerate(raw.schema.names)}
     compact, unread = {}, None
-    for name in dict.fromkeys((columns.user, columns.item)):
-        compact[name] = _ids(arrays[name])
+    for name, vocabulary in known.items():
+        codes = vocabulary.codes(arrays[name], grow=True)
+        compact[name] = pa.array(codes, mask=codes < 0)
     if columns.value is not None:
         values, unread = read_decimals(arrays[columns.value])
         compact[columns.value] = pa.array(_singles(values))
@@ -146,6 +152,15 @@ def _compact(raw: Any, columns: Columns) -> tuple[Any, int]:
     return batch.filter(pa.array(~unread)), int(unread.sum())
 
 
+def _with_ids(batch: Any, ids: dict[str, Column]) -> Any:
+    """The batch with its codes as entries of one dictionary, which all batches share."""
+    arrays = [
+        pa.DictionaryArray.from_arrays(column, ids[name]) if name in ids else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
 def _singles(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """As float32, finite where they are: what is too large becomes the largest."""
     with np.errstate(over="ignore"):
@@ -154,19 +169,3 @@ def _singles(values: NDArray[np.float64]) -> NDArray[np.float32]:
         finite = np.isfinite(values)
         singles[finite] = np.clip(values[finite], -_LARGEST, _LARGEST).astype(np.float32)
     return singles
-
-
-def _ids(cells: Column) -> Column:
-    """Whole numbers if all present cells are, otherwise texts as a dictionary."""
-    data, offsets = text_buffers(cells)
-    filled, numbers = np.empty(len(cells), bool), np.empty(len(cells), np.int64)
-    fill_not_blank(data, offsets, filled)
-    if read_numbers(data, offsets, filled, numbers):
-        small = not len(numbers) or (numbers.min() >= -(2**31) and numbers.max() < 2**31)
-        mask = None if filled.all() else ~filled
-        return pa.array(numbers.astype(np.int32) if small else numbers, mask=mask)
-    try:
-        cells.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        raise _NotUtf8 from None
-    return cells.dictionary_encode()

@@ -100,7 +100,7 @@ class Vocabulary:
         if not len(entries):
             return np.full(len(ids), MISSING, np.int32)
         seen, state = self._seen, -1 if grow else self._size  # what is unknown now may be known later
-        if seen is None or seen[2] != state or not entries.equals(seen[0]):
+        if seen is None or seen[2] != state or not _same(entries, seen[0]):
             self._seen = seen = entries, np.full(len(entries), _NOT_YET, np.int32), state
         known = seen[1]
         used = np.zeros(len(entries), bool)
@@ -242,6 +242,14 @@ def texts_of(numbers: Column) -> Column:
 def _texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Column:
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
     return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+
+
+def _same(one: Column, other: Column) -> bool:
+    """Whether two dictionaries are equal; at once if they are the same memory."""
+    if (one.type, one.offset, len(one)) != (other.type, other.offset, len(other)):
+        return False
+    pairs = zip(one.buffers(), other.buffers(), strict=True)
+    return all(a is b is None or (a and b and a.address == b.address) for a, b in pairs) or one.equals(other)
 
 
 def _present(ids: Column, wanted: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
