@@ -78,7 +78,7 @@ class ParquetSource:
 
 def _rows_at_a_time(opened: Any, wanted: list[str]) -> int:
     """Fewer where a row is a whole text, so that what is being read stays small beside what is kept."""
-    return BATCH // 8 if any(_is_text(f.type) for f in opened.schema_arrow if f.name in wanted) else BATCH
+    return BATCH // 4 if any(_is_text(f.type) for f in opened.schema_arrow if f.name in wanted) else BATCH
 
 
 def _is_text(kind: Any) -> bool:
