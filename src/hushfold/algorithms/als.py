@@ -47,7 +47,7 @@ class AlsConfig:
     steps: int = 15
     ridge: float = 10.0
     user_power: float = 0.5
-    item_power: float = 0.5
+    item_power: float = 1.0
     unobserved_weight: float = 0.0
     confidence: float | None = None
     """Weight of an entry per unit of its value; its target is `(unobserved_weight + w) / w`."""
@@ -56,7 +56,7 @@ class AlsConfig:
     @staticmethod
     def likes(rank: int = 64, **settings: Any) -> AlsConfig:
         """Defaults for implicit feedback."""
-        usual: dict[str, Any] = {"ridge": 5.0, "unobserved_weight": 0.1}
+        usual: dict[str, Any] = {"item_power": 0.5, "unobserved_weight": 0.3}
         return AlsConfig(rank, **{**usual, **settings})
 
     def __post_init__(self) -> None:
