@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from hushfold.algorithms import als, als_predict, ease
+from hushfold.algorithms import als, ease
 from hushfold.algorithms.als import AlsConfig
 from hushfold.evaluate.metrics.ranking import hits, recall
 from hushfold.evaluate.metrics.rating import rmse
@@ -84,7 +84,7 @@ def our_ratings(train: Rows, test: Rows, ranks: list[int]) -> Figures:
     for rank, powers, ridge in itertools.product(ranks, ((0.5, 1), (1, 1)), (5, 7, 8.5, 10, 12, 15)):
         settings = {"rank": rank, "user_power": powers[0], "item_power": powers[1], "ridge": ridge}
         for number, model in enumerate(fitted(train, AlsConfig(steps=20, **settings))):
-            predicted = np.clip(als_predict.predict(train, test, model), *scale)
+            predicted = np.clip(als.predict(train, test, model), *scale)
             yield "ours", {**settings, "steps": 5 * number + 5}, rmse(predicted, test.values)
 
 
@@ -134,7 +134,7 @@ def our_likes(train: Rows, shown: Rows, wanted: Rows, ranks: list[int]) -> Figur
                 yield (
                     "ours",
                     {**settings, "steps": 5 * number + 5},
-                    recall_of(als_predict.scores(shown, model), shown, wanted),
+                    recall_of(als.scores(shown, model), shown, wanted),
                 )
 
 

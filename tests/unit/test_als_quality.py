@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from hushfold.algorithms import als, als_predict, ease
+from hushfold.algorithms import als, ease
 from hushfold.algorithms.als import AlsConfig
 from hushfold.data.plain import plain_rows
 from hushfold.data.users import Users
@@ -64,7 +64,7 @@ def test_ratings_are_predicted_as_well_as_by_cmfrec(name, ours, theirs):
     catalogue = int(item.max()) + 1
     model = als.fit(Users.from_arrays(user[~test], item[~test], value[~test], catalogue), ours).value
     train, wanted = (aligned(user, item, value, part, catalogue) for part in (~test, test))
-    predicted = np.clip(als_predict.predict(train, wanted, model), 1, 5)
+    predicted = np.clip(als.predict(train, wanted, model), 1, 5)
     frame = pd.DataFrame({"UserId": user[~test], "ItemId": item[~test], "Rating": value[~test]})
     rival = cmfrec.CMF(
         method="als", use_cg=False, user_bias=False, item_bias=False, verbose=False, nthreads=1, **theirs
@@ -89,7 +89,7 @@ def test_likes_are_found_as_well_as_by_implicit_and_better_by_ease():
         return np.nanmean(recall(hits(best.items, (target.indptr, target.items)), 20))
 
     config = AlsConfig.likes(32, steps=5, ridge=10.0, unobserved_weight=0.3)
-    ours = recall_of(als_predict.scores(query, als.fit(users, config).value))
+    ours = recall_of(als.scores(query, als.fit(users, config).value))
     rows = plain_rows(users).value
     matrix = sp.csr_matrix((rows.values, rows.items, rows.indptr), (len(rows), catalogue))
     rival = implicit.cpu.als.AlternatingLeastSquares(

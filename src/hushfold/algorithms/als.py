@@ -1,5 +1,4 @@
-"""ALS and iALS: alternating least squares.    NOT PRIVATE: the yardstick that the private methods are held
-against.
+"""ALS and iALS: alternating least squares.    NOT PRIVATE: the yardstick for the private methods.
 
 The objective is that of the DPALS paper (appendix C, eq. 35), without its noise and clipping:
 
@@ -208,7 +207,7 @@ def model(state: State, problem: Problem) -> AlsModel:
 
 
 def user_factors(rows: Rows, model: AlsModel) -> Real:
-    """What users fold in from their own rows."""
+    """Every user's factors, from own rows (values as they were given to `fit`)."""
     own, weights = targets(rows, model.config, model.centre)
     lengths = np.diff(rows.indptr).astype(np.float64)
     return fold_in(own, model.design, model.ridge_unit * lengths**model.config.user_power, weights)
@@ -220,7 +219,9 @@ def scores(rows: Rows, model: AlsModel) -> Real:
 
 
 def predict(rows: Rows, wanted: Rows, model: AlsModel) -> NDArray[np.float64]:
-    """A prediction for every entry of `wanted`; `rows` are the same users' own."""
+    """A prediction for every entry of `wanted`, whose users are those of `rows`. Not clipped to any range."""
+    if len(rows) != len(wanted):
+        raise ArgumentError("wanted", "has other users than the history", "Pass one row per user of `rows`")
     return model.centre + products(wanted, user_factors(rows, model), model.items)
 
 

@@ -1,5 +1,4 @@
-"""Three more machine words: a tile on the diagonal is factorised, and the tiles beside it are solved, in
-registers.
+"""More machine words: a tile on the diagonal is factorised, and the tiles beside it are solved, in registers.
 
 A triangular system of ROWS equations is a chain in which each step waits for the last; unrolled and without
 going through memory it is as fast as that chain. Arguments are not checked; arrays are flat and of one type.
@@ -27,14 +26,10 @@ def _factor(offset: int) -> Any:
             root = builder.module.declare_intrinsic("llvm.sqrt", [words.scalar])
             rows = [words.load(system, words.place(at, width, a, 0)) for a in range(ROWS)]
             for k in range(ROWS):
-                pivot = builder.extract_element(
-                    rows[k], _ir.Constant(_ir.IntType(32), (offset + k) % words.lanes)
-                )
+                pivot = words.lane(rows[k], offset + k)
                 one = builder.fdiv(_ir.Constant(words.scalar, 1.0), builder.call(root, [pivot]))
                 words.store(one, inverse, builder.add(place, words.number(k)))
-                nothing = _ir.Constant(words.vector, _ir.Undefined)
-                first = builder.insert_element(nothing, one, _ir.Constant(_ir.IntType(32), 0))
-                rows[k] = builder.fmul(rows[k], words.spread_lane(first, 0))
+                rows[k] = builder.fmul(rows[k], words.everywhere(one))
                 for a in range(k + 1, ROWS):
                     product = builder.fmul(words.spread_lane(rows[k], offset + a), rows[k], flags=FUSED)
                     rows[a] = builder.fsub(rows[a], product, flags=FUSED)
